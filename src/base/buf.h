@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A growable byte buffer that is told its maximum at birth. A failure sticks:
+ * later additions do nothing, so that a chain of them needs one check at its
+ * end. What was added before the failure stays; mrpc_buf_truncate goes back
+ * to a mark and forgives. */
+#ifndef MRPC_BASE_BUF_H
+#define MRPC_BASE_BUF_H
+
+#include <string.h>
+
+#include "base/mem.h"
+
+typedef struct mrpc_buf {
+  char *data;
+  size_t len;
+  size_t cap;
+  size_t limit; /* len never passes it */
+  int err;      /* MRPC_OK, MRPC_ELIMIT or MRPC_ENOMEM */
+  const mrpc_mem *mem;
+} mrpc_buf;
+
+void mrpc_buf_init(mrpc_buf *buf, const mrpc_mem *mem, size_t limit);
+/* Frees the memory; the buffer is empty and usable again. */
+void mrpc_buf_clear(mrpc_buf *buf);
+/* Slow path of mrpc_buf_reserve. */
+char *mrpc_buf_grow(mrpc_buf *buf, size_t more);
+/* Drops the first `len` bytes. */
+void mrpc_buf_consume(mrpc_buf *buf, size_t len);
+/* Frees the memory of an empty buffer that holds more than `keep` bytes. */
+void mrpc_buf_relax(mrpc_buf *buf, size_t keep);
+
+/* Room for `more` bytes behind the content, or NULL. Write there, then add
+ * the count to len. */
+static inline char *mrpc_buf_reserve(mrpc_buf *buf, size_t more) {
+  if (buf->err == MRPC_OK && more <= buf->cap - buf->len)
+    return buf->data + buf->len;
+  return mrpc_buf_grow(buf, more);
+}
+
+static inline void mrpc_buf_add(mrpc_buf *buf, const char *bytes, size_t len) {
+  char *to = mrpc_buf_reserve(buf, len);
+  if (!to || len == 0) return;
+  memcpy(to, bytes, len);
+  buf->len += len;
+}
+
+static inline void mrpc_buf_addc(mrpc_buf *buf, char c) {
+  char *to = mrpc_buf_reserve(buf, 1);
+  if (!to) return;
+  *to = c;
+  buf->len++;
+}
+
+/* Adds a string literal. */
+#define mrpc_buf_lit(buf, text) mrpc_buf_add((buf), (text), sizeof(text) - 1)
+
+static inline void mrpc_buf_adds(mrpc_buf *buf, const char *text) {
+  mrpc_buf_add(buf, text, strlen(text));
+}
+
+/* Adds an unsigned number in decimal. */
+void mrpc_buf_addu(mrpc_buf *buf, uint64_t value);
+
+static inline void mrpc_buf_truncate(mrpc_buf *buf, size_t mark) {
+  buf->len = mark;
+  buf->err = MRPC_OK;
+}
+
+#endif

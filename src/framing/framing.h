@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The wall between bytes and messages. A framing cuts what arrives into
+ * messages and wraps what leaves; it knows bytes, never JSON. It keeps its own
+ * scan state and at most one message's bytes, so that no byte is read twice.
+ *
+ * Each message comes with a token. Exactly one put or none answers it, at any
+ * later time; a framing that must order its answers (HTTP) holds early ones
+ * back until it is their turn, the others ignore the token. */
+#ifndef MRPC_FRAMING_FRAMING_H
+#define MRPC_FRAMING_FRAMING_H
+
+#include "base/buf.h"
+#include "base/env.h"
+
+typedef struct mrpc_message {
+  const char *bytes; /* valid until the next recv or eof of this framing */
+  size_t len;
+  uint64_t token;
+} mrpc_message;
+
+/* What became of a message, for framings that show it (HTTP by status). */
+typedef enum mrpc_outcome {
+  MRPC_OUTCOME_ANSWERED, /* any JSON-RPC reply, an error included: 200 */
+  MRPC_OUTCOME_SILENT,   /* only notifications: 204, configurable */
+  MRPC_OUTCOME_DENIED,   /* 401 */
+  MRPC_OUTCOME_LIMITED,  /* 429 */
+  MRPC_OUTCOME_DRAINING  /* 503 */
+} mrpc_outcome;
+
+typedef struct mrpc_header_field {
+  const char *name; /* lower case */
+  const char *value;
+} mrpc_header_field;
+
+typedef struct mrpc_framing_vt {
+  const char *name; /* "line", "header", "http", ... */
+
+  /* Takes bytes, says how many it consumed. MRPC_OK: `msg` is a message (the
+   * rest of the bytes waits for the next call). MRPC_PARTIAL: all consumed,
+   * no message yet. MRPC_ELIMIT: a message passed limits.message; it is
+   * skipped, msg->token wants an answer, go on. MRPC_ESYNTAX or MRPC_EPROTO:
+   * the stream can't be followed (f->error says why); a framing that answers
+   * such faults itself (HTTP) has done so and answers MRPC_EPROTO; of
+   * MRPC_ESYNTAX the peer tells the other side in JSON. Sticky. */
+  int (*recv)(mrpc_framing *f, const char *bytes, size_t len, size_t *consumed,
+              mrpc_message *msg);
+  /* The input has ended: MRPC_OK with a last message, MRPC_PARTIAL when there
+   * is none, MRPC_ESYNTAX or MRPC_EPROTO when it broke off inside one. */
+  int (*eof)(mrpc_framing *f, mrpc_message *msg);
+
+  /* Appends one reply to f->out. MRPC_OK or MRPC_ENOMEM. */
+  int (*put)(mrpc_framing *f, uint64_t token, const char *bytes, size_t len,
+             mrpc_outcome outcome);
+  /* The message needs no reply. */
+  int (*none)(mrpc_framing *f, uint64_t token, mrpc_outcome outcome);
+  /* Appends a message of our own (a request, a notification). NULL where the
+   * transport can't carry it, or while can_push says no. */
+  int (*push)(mrpc_framing *f, const char *bytes, size_t len);
+  bool (*can_push)(const mrpc_framing *f);
+
+  /* When tick wants to be called, UINT64_MAX for never. May be NULL. Cheap:
+   * asked after each recv and put. */
+  uint64_t (*deadline)(const mrpc_framing *f);
+  /* A deadline has passed: answer if the protocol has words for it, and set
+   * f->closing. */
+  void (*tick)(mrpc_framing *f, uint64_t now);
+  /* No new messages will be taken: say so if the protocol can (Connection:
+   * close, 503). May be NULL. */
+  void (*drain)(mrpc_framing *f);
+
+  /* Header fields of the current or opening request, NULL-name-terminated;
+   * NULL where there are none. May be NULL. */
+  const mrpc_header_field *(*headers)(const mrpc_framing *f);
+
+  void (*free)(mrpc_framing *f);
+} mrpc_framing_vt;
+
+/* The part that the peer sees; each framing's struct begins with it. */
+struct mrpc_framing {
+  const mrpc_framing_vt *vt;
+  mrpc_env *env;
+  mrpc_buf out;      /* what is to be sent; the peer drains it */
+  size_t held;       /* bytes of answers held back for their turn */
+  bool closing;      /* nothing more is read; close when `out` is sent */
+  const char *error; /* why recv or eof failed; a constant phrase */
+};
+
+#endif

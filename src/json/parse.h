@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parser: strict RFC 8259 (DESIGN: UTF-8 validated, no BOM, lone
+ * surrogate escapes refused), one pass, no recursion. */
+#ifndef MRPC_JSON_PARSE_H
+#define MRPC_JSON_PARSE_H
+
+#include "json/document.h"
+
+/* Parses `len` bytes (at most UINT32_MAX - 1) into `doc`, whose memory is
+ * reused. `text` must outlive the use of the document. MRPC_ESYNTAX, or
+ * MRPC_ELIMIT when it nests deeper than `depth`, with doc->error and
+ * doc->error_at; MRPC_ENOMEM. */
+int mrpc_json_parse(mrpc_doc *doc, const char *text, size_t len,
+                    uint32_t depth);
+
+/* Unescapes the raw inside of a valid string into `out`, which needs no more
+ * than `len` bytes, and tells how many it wrote. */
+size_t mrpc_json_unescape(const char *raw, size_t len, char *out);
+
+#endif

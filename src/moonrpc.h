@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * moonrpc: a scriptable JSON-RPC 2.0 host.
+ *
+ * Two doors lead in. The first does no I/O: you give a peer bytes, take bytes
+ * from it, and say what time it is (mrpc_env, mrpc_peer, mrpc_dispatch,
+ * mrpc_runtime). The second (mrpc_host) drives the first with libuv.
+ *
+ * Ownership, once for the whole interface: what `new` made, `free` ends, and
+ * `free(NULL)` is fine. Strings that you pass are copied unless a comment says
+ * otherwise; strings that you get live until the next call on the same object.
+ * Functions answer MRPC_OK or a negative MRPC_E* and give results through
+ * their last parameters. In a config struct a zero field means the default,
+ * so `= {0}` is always a valid start.
+ *
+ * One mrpc_env and all that was made with it belong to one thread at a time.
+ * There are no globals: many environments live side by side.
+ */
+#ifndef MOONRPC_H
+#define MOONRPC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MRPC_VERSION "0.1.0"
+
+/* Results. Codes below MRPC_EFATAL mean that the object may only be freed. */
+enum {
+  MRPC_OK = 0,
+  MRPC_PARTIAL = 1,      /* more bytes are needed; not an error */
+  MRPC_EINVAL = -1,      /* an argument is out of its range */
+  MRPC_ESTATE = -2,      /* not possible in this state or on this transport */
+  MRPC_ELIMIT = -3,      /* a limit of mrpc_limits struck */
+  MRPC_ENOTFOUND = -4,   /* no such method, file or address */
+  MRPC_EEXIST = -5,      /* the name is taken */
+  MRPC_ESYNTAX = -6,     /* malformed JSON, URL or message */
+  MRPC_ETYPE = -7,       /* a value that JSON can't represent */
+  MRPC_ESCRIPT = -8,     /* a Lua error */
+  MRPC_EIO = -9,         /* the operating system said no */
+  MRPC_ETIMEOUT = -10,   /* a deadline passed */
+  MRPC_ECANCELLED = -11, /* cancelled by the caller */
+  MRPC_ECLOSED = -12,    /* the peer went away */
+  MRPC_ESIGPIPE = -13,   /* SIGPIPE isn't ignored; see mrpc_host_new */
+  MRPC_EFATAL = -100,
+  MRPC_ENOMEM = -101, /* the allocator said no */
+  MRPC_EPROTO = -102  /* the byte stream can't be followed any further */
+};
+
+/* A constant English phrase for a result code. */
+const char *mrpc_strerror(int code);
+
+/* JSON-RPC error codes (JSON-RPC 2.0 section 5.1, then the host's own). */
+enum {
+  MRPC_PARSE_ERROR = -32700,
+  MRPC_INVALID_REQUEST = -32600,
+  MRPC_METHOD_NOT_FOUND = -32601,
+  MRPC_INVALID_PARAMS = -32602,
+  MRPC_INTERNAL_ERROR = -32603,
+  MRPC_BUSY = -32050,
+  MRPC_TIMED_OUT = -32051,
+  MRPC_REPLY_TOO_LARGE = -32052,
+  MRPC_SCRIPT_LIMIT = -32053,
+  MRPC_SHUTTING_DOWN = -32054,
+  MRPC_NOT_AUTHORISED = -32055,
+  MRPC_RATE_LIMITED = -32056,
+  MRPC_REQUEST_CANCELLED = -32800
+};
+
+/* Limits. A zero field means its default; MRPC_UNLIMITED (or a negative
+ * number of seconds) switches one off where that is safe. */
+#define MRPC_UNLIMITED UINT32_MAX
+
+typedef struct mrpc_limits {
+  uint32_t message;     /* bytes of one message; 4 MiB */
+  uint32_t depth;       /* nesting of JSON, both ways; 128 */
+  uint32_t batch;       /* entries of a batch; 1000 */
+  uint32_t reply;       /* bytes of one reply, a whole batch included; 16 MiB */
+  uint32_t in_flight;   /* unanswered requests a peer; 1024 */
+  uint32_t output;      /* bytes held for a peer until reading stops; 1 MiB */
+  uint32_t header;      /* bytes of a header block; 16 KiB */
+  uint32_t connections; /* open connections a host; 16384 */
+  uint32_t memory;      /* bytes of the Lua heap; 256 MiB */
+  double header_time;   /* seconds for a header block to arrive; 10 */
+  double body_time;     /* seconds for a body to arrive; 30 */
+  double idle_time;     /* seconds that an HTTP connection may idle; 60 */
+  double write_time;    /* seconds that output may stand still; 30 */
+  double half_closed;   /* seconds for answers after the peer's EOF; 10 */
+  double wait;          /* seconds that a wait in Lua may last; 60 */
+  double handler;       /* seconds of run time of one handler; 5 */
+  double load;          /* seconds of run time of one load; 2 */
+} mrpc_limits;
+
+/* Replaces zero fields by their defaults. */
+void mrpc_limits_init(mrpc_limits *limits);
+
+/* --- environment: what the embedder grants --------------------------------
+ *
+ * Memory, time and a place for log entries, shared by all objects made with
+ * it. It keeps the deadlines: ask mrpc_timer_next when to wake, then call
+ * mrpc_timer_run. Times are nanoseconds of a monotonic clock. */
+
+typedef struct mrpc_env mrpc_env;
+
+/* Lua's own allocator signature. Frees when nsize is 0; osize is exact. */
+typedef void *(*mrpc_alloc_fn)(void *ud, void *ptr, size_t osize, size_t nsize);
+typedef uint64_t (*mrpc_clock_fn)(void *ud);
+
+enum { MRPC_LOG_ERROR = 1, MRPC_LOG_WARN, MRPC_LOG_INFO, MRPC_LOG_DEBUG };
+
+/* One log event: a constant phrase and named details (key, value, key, value;
+ * all strings, `count` pairs). Valid during the callback only. */
+typedef struct mrpc_log_entry {
+  int level;
+  const char *text;
+  size_t count;
+  const char *const *pairs;
+} mrpc_log_entry;
+
+typedef void (*mrpc_log_fn)(const mrpc_log_entry *entry, void *ud);
+
+typedef struct mrpc_env_config {
+  mrpc_alloc_fn alloc; /* default: realloc and free */
+  void *alloc_ud;
+  mrpc_clock_fn clock; /* default: CLOCK_MONOTONIC */
+  void *clock_ud;
+  mrpc_log_fn log; /* default: silence */
+  void *log_ud;
+  int log_level; /* entries above it are not made; MRPC_LOG_INFO */
+} mrpc_env_config;
+
+int mrpc_env_new(const mrpc_env_config *config, mrpc_env **out);
+/* Every object made with the environment must be freed before. */
+void mrpc_env_free(mrpc_env *env);
+
+/* The time of the next deadline, UINT64_MAX when there is none. */
+uint64_t mrpc_timer_next(const mrpc_env *env);
+/* Runs what is due at `now`. */
+void mrpc_timer_run(mrpc_env *env, uint64_t now);
+
+/* --- dispatch: names to methods -------------------------------------------
+ *
+ * A table of methods that many peers share. C functions stand in it beside
+ * Lua ones. */
+
+typedef struct mrpc_dispatch mrpc_dispatch;
+typedef struct mrpc_peer mrpc_peer;
+typedef struct mrpc_call mrpc_call;
+
+/* Starts one request or notification. The function answers it exactly once,
+ * at once or later, by mrpc_call_reply or mrpc_call_error; a notification is
+ * ended in the same way and nothing is sent. The params are readable until
+ * the function returns. */
+typedef void (*mrpc_call_fn)(mrpc_call *call, void *ud);
+
+int mrpc_dispatch_new(mrpc_env *env, mrpc_dispatch **out);
+void mrpc_dispatch_free(mrpc_dispatch *dispatch);
+/* Registers a C method. MRPC_EEXIST if the name is taken; MRPC_EINVAL for a
+ * name that begins with "rpc.", which belongs to the host (section 8). */
+int mrpc_dispatch_add(mrpc_dispatch *dispatch, const char *name,
+                      mrpc_call_fn fn, void *ud);
+
+/* The params as JSON text, "" when there are none. Valid until the method
+ * function returns. */
+const char *mrpc_call_params(const mrpc_call *call, size_t *len);
+/* The method's name; valid until the method function returns. */
+const char *mrpc_call_method(const mrpc_call *call, size_t *len);
+bool mrpc_call_is_notification(const mrpc_call *call);
+/* The peer that called; NULL once it has gone. */
+mrpc_peer *mrpc_call_peer(const mrpc_call *call);
+/* Has the caller cancelled, or gone away? It must be answered all the same. */
+bool mrpc_call_is_cancelled(const mrpc_call *call);
+/* Runs `fn(call, ud)` once when that happens. */
+void mrpc_call_on_cancel(mrpc_call *call, mrpc_call_fn fn, void *ud);
+
+/* Answers with a JSON text, which is sent as it is: it must be valid. */
+int mrpc_call_reply(mrpc_call *call, const char *json, size_t len);
+/* Answers with an error. `message` is plain UTF-8 text; `data` is JSON text
+ * or NULL. */
+int mrpc_call_error(mrpc_call *call, int code, const char *message,
+                    const char *data);
+
+/* --- peer: one conversation -----------------------------------------------
+ *
+ * Bytes in, bytes out, both directions equal. Feed what arrived to
+ * mrpc_peer_recv; send what mrpc_peer_output shows; report it with
+ * mrpc_peer_sent. recv isn't re-entrant for one peer: don't call it from its
+ * callbacks. Answering a call is allowed anywhere. */
+
+typedef struct mrpc_framing mrpc_framing;
+
+/* Framings. Each keeps its own scan state; a peer owns the one it is given. */
+int mrpc_framing_line(mrpc_env *env, const mrpc_limits *limits,
+                      mrpc_framing **out); /* one message a line */
+int mrpc_framing_header(mrpc_env *env, const mrpc_limits *limits,
+                        mrpc_framing **out); /* Content-Length, as in LSP */
+int mrpc_framing_auto(mrpc_env *env, const mrpc_limits *limits,
+                      mrpc_framing **out); /* one of both, by first byte */
+
+typedef struct mrpc_http_config {
+  const mrpc_limits *limits;
+  const char *path;           /* of the endpoint; "/" */
+  int notification_status;    /* 204 */
+  bool dev;                   /* also take curl's default content type */
+  const char *bound;          /* address that the listener is bound to, for the
+                                 Host check; NULL: any Host (Unix sockets) */
+  const char *const *hosts;   /* further Host names, NULL-terminated */
+  const char *const *origins; /* allowed Origins, NULL-terminated */
+} mrpc_http_config;
+
+/* HTTP/1.1, server side. Strings in the config must outlive the framing. */
+int mrpc_framing_http(mrpc_env *env, const mrpc_http_config *config,
+                      mrpc_framing **out);
+/* HTTP/1.1, client side: what we push is POSTed to `path` of `host`. */
+int mrpc_framing_http_client(mrpc_env *env, const mrpc_limits *limits,
+                             const char *host, const char *path,
+                             mrpc_framing **out);
+
+typedef void (*mrpc_peer_fn)(mrpc_peer *peer, void *ud);
+
+typedef struct mrpc_peer_config {
+  mrpc_env *env;
+  mrpc_dispatch *dispatch;
+  const mrpc_limits *limits; /* copied; NULL: the defaults */
+  const char *transport;     /* "http", "tcp", "unix", "stdio", ...; constant */
+  const char *address;       /* of the other side; NULL: "" */
+  mrpc_peer_fn on_wake;      /* there is output, or wants_read or is_done
+                                changed, outside of a call of yours */
+  bool reject_duplicate_ids; /* refuse an id that is in flight */
+  void *ud;
+} mrpc_peer_config;
+
+/* Takes ownership of the framing, in failure too. */
+int mrpc_peer_new(const mrpc_peer_config *config, mrpc_framing *framing,
+                  mrpc_peer **out);
+/* Cancels the calls in from it and fails the calls out to it. */
+void mrpc_peer_free(mrpc_peer *peer);
+void *mrpc_peer_ud(const mrpc_peer *peer);
+
+/* Takes all `len` bytes (it keeps what it can't use yet). Answers MRPC_OK, or
+ * a fatal code after which nothing more is read; what output there is should
+ * still be sent. */
+int mrpc_peer_recv(mrpc_peer *peer, const void *bytes, size_t len);
+/* The other side has ended its sending: half-close. */
+int mrpc_peer_eof(mrpc_peer *peer);
+/* The connection is dead: cancels and fails everything. */
+void mrpc_peer_drop(mrpc_peer *peer);
+/* No new requests are taken; is_done when the calls in flight have ended. */
+void mrpc_peer_drain(mrpc_peer *peer);
+
+/* Should more be read now? False while a limit holds the peer back. */
+bool mrpc_peer_wants_read(const mrpc_peer *peer);
+/* The bytes to send, 0 if none. They stay in place until sent reports them. */
+size_t mrpc_peer_output(mrpc_peer *peer, const char **bytes);
+void mrpc_peer_sent(mrpc_peer *peer, size_t len);
+/* The conversation is over and all output is sent: close the connection. */
+bool mrpc_peer_is_done(const mrpc_peer *peer);
+
+/* What became of a call of ours. */
+typedef struct mrpc_answer {
+  int result;       /* MRPC_OK: answered; MRPC_ETIMEOUT, MRPC_ECLOSED: not */
+  bool is_error;    /* the answer is an error object */
+  const char *json; /* the result, or the whole error object, as text */
+  size_t len;
+} mrpc_answer;
+
+/* `answer` is valid during the callback. Called exactly once, never from
+ * inside mrpc_peer_call. */
+typedef void (*mrpc_answer_fn)(mrpc_peer *peer, const mrpc_answer *answer,
+                               void *ud);
+
+/* Calls a method of the other side. `params` is JSON text of an array or an
+ * object, or NULL. `timeout` in seconds; 0: limits.wait. MRPC_ESTATE where the
+ * transport can't carry it or the peer has ended. */
+int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
+                   double timeout, mrpc_answer_fn fn, void *ud);
+int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

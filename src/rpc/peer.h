@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the layers above see of a peer beyond moonrpc.h. */
+#ifndef MRPC_RPC_PEER_H
+#define MRPC_RPC_PEER_H
+
+#include "framing/framing.h"
+#include "rpc/dispatch.h"
+
+/* Counters of one peer; the host adds them up for rpc.status. */
+typedef struct mrpc_peer_stats {
+  uint64_t requests; /* calls in that want an answer */
+  uint64_t notifications;
+  uint64_t errors; /* answers that are errors */
+  uint64_t calls_out;
+  uint64_t stray_answers; /* responses that matched no call of ours */
+  uint32_t in_flight;     /* calls in, not yet answered */
+  uint32_t pending;       /* calls out, not yet answered */
+  size_t held;            /* bytes of output not yet sent */
+} mrpc_peer_stats;
+
+void mrpc_peer_get_stats(const mrpc_peer *peer, mrpc_peer_stats *out);
+const char *mrpc_peer_transport(const mrpc_peer *peer);
+const char *mrpc_peer_address(const mrpc_peer *peer);
+uint64_t mrpc_peer_id(const mrpc_peer *peer); /* unique in its dispatch */
+mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer);
+bool mrpc_peer_can_push(const mrpc_peer *peer);
+
+#endif
