@@ -280,6 +280,63 @@ int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
                    double timeout, mrpc_answer_fn fn, void *ud);
 int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params);
 
+/* --- runtime: a directory of Lua methods -----------------------------------
+ *
+ * Loads every Lua file below a directory and keeps a dispatch supplied with
+ * the methods that they define. A reload builds the changed files aside, in
+ * slices between which calls are served (they ride on the environment's
+ * deadlines), and swaps them in one step; a fault leaves the old ones
+ * serving. */
+
+typedef struct mrpc_runtime mrpc_runtime;
+
+/* One fault of a load. */
+typedef struct mrpc_fault {
+  const char *file;    /* relative to the directory */
+  int line;            /* 0 when unknown */
+  const char *message; /* without the place */
+} mrpc_fault;
+
+/* What the latest load did. */
+typedef struct mrpc_report {
+  bool ok;
+  uint32_t generation; /* of the methods that serve now; 0: none yet */
+  uint32_t files;      /* that were (re)loaded */
+  uint32_t methods;    /* that serve now */
+  double seconds;      /* from its start to the swap or the failure */
+  size_t fault_count;
+  const mrpc_fault *faults;
+} mrpc_report;
+
+typedef void (*mrpc_report_fn)(const mrpc_report *report, void *ud);
+
+typedef struct mrpc_runtime_config {
+  mrpc_env *env;
+  mrpc_dispatch *dispatch;
+  const mrpc_limits *limits; /* copied; NULL: the defaults */
+  const char *dir;           /* of the methods */
+  bool dev;                  /* errors tell message and traceback in `data` */
+  mrpc_report_fn on_report;  /* a load has ended */
+  void *ud;
+} mrpc_runtime_config;
+
+int mrpc_runtime_new(const mrpc_runtime_config *config, mrpc_runtime **out);
+/* Ends all tasks (their calls are answered with MRPC_SHUTTING_DOWN) and takes
+ * its methods out of the dispatch. */
+void mrpc_runtime_free(mrpc_runtime *runtime);
+/* Starts a load of what has changed, or of everything; one that is under way
+ * is given up. on_report tells its end, never from inside this function. */
+int mrpc_runtime_reload(mrpc_runtime *runtime, bool everything);
+bool mrpc_runtime_is_loading(const mrpc_runtime *runtime);
+/* Valid until the next load ends. */
+const mrpc_report *mrpc_runtime_report(const mrpc_runtime *runtime);
+/* Makes the Lua code that runs now check its deadlines soon. Async-signal-safe;
+ * call it on the runtime's own thread only (from a signal handler). */
+void mrpc_runtime_interrupt(mrpc_runtime *runtime);
+/* Counts the run of Lua code: changes with every slice, 0 while none runs. For
+ * a sampling timer that decides when to interrupt. Async-signal-safe. */
+uint32_t mrpc_runtime_slice(const mrpc_runtime *runtime);
+
 #ifdef __cplusplus
 }
 #endif
