@@ -39,8 +39,9 @@ static inline char *mrpc_buf_reserve(mrpc_buf *buf, size_t more) {
 }
 
 static inline void mrpc_buf_add(mrpc_buf *buf, const char *bytes, size_t len) {
+  if (len == 0) return; /* an empty buffer's data is NULL: no sums with it */
   char *to = mrpc_buf_reserve(buf, len);
-  if (!to || len == 0) return;
+  if (!to) return;
   memcpy(to, bytes, len);
   buf->len += len;
 }

@@ -12,11 +12,11 @@
 #include "tap.h"
 
 typedef struct oom {
-  size_t count;    /* requests so far */
-  size_t fail_at;  /* fail request number fail_at; 0: never */
-  bool sticky;     /* and all that follow */
-  size_t live;     /* bytes now */
-  bool hit;        /* has one failed? */
+  size_t count;   /* requests so far */
+  size_t fail_at; /* fail request number fail_at; 0: never */
+  bool sticky;    /* and all that follow */
+  size_t live;    /* bytes now */
+  bool hit;       /* has one failed? */
 } oom;
 
 __attribute__((unused)) static void *oom_alloc(void *ud, void *ptr,

@@ -31,11 +31,10 @@ __attribute__((unused, format(printf, 4, 5))) static bool tap_ok(
 }
 
 /* Are two byte strings equal? Shows both when not. */
-#define is_bytes(got, gotlen, want, wantlen, ...)                           \
-  tap_bytes((got), (gotlen), (want), (wantlen), __FILE__, __LINE__,         \
-            __VA_ARGS__)
-#define is_str(got, want, ...)                                              \
-  tap_bytes((got), strlen(got), (want), strlen(want), __FILE__, __LINE__,   \
+#define is_bytes(got, gotlen, want, wantlen, ...) \
+  tap_bytes((got), (gotlen), (want), (wantlen), __FILE__, __LINE__, __VA_ARGS__)
+#define is_str(got, want, ...)                                            \
+  tap_bytes((got), strlen(got), (want), strlen(want), __FILE__, __LINE__, \
             __VA_ARGS__)
 
 __attribute__((unused)) static bool tap_bytes(const char *got, size_t gotlen,

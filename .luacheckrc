@@ -1,0 +1,12 @@
+-- Lua 5.4 everywhere. Method files and the Lua inside the program see one
+-- global more: `rpc`.
+std = "lua54"
+max_line_length = 100
+self = false
+cache = false
+
+files["lua"] = { read_globals = { "rpc" } }
+files["examples"] = { read_globals = { "rpc" } }
+files["tests/spec"] = { std = "+busted" }
+files["tests/spec/methods"] = { read_globals = { "rpc" } }
+exclude_files = { "build", "**/node_modules" }
