@@ -310,11 +310,35 @@ typedef struct mrpc_report {
 
 typedef void (*mrpc_report_fn)(const mrpc_report *report, void *ud);
 
+/* A script as a source lists it. */
+typedef struct mrpc_script {
+  const char *path;  /* "user/admin.lua": relative, '/' between its parts */
+  uint64_t stamp;    /* differs when the content does; may change without */
+  uint64_t size;     /* in bytes */
+  double age;        /* seconds since it was written; negative: unknown */
+  const char *fault; /* it can't be had, and this is why; NULL: it can */
+} mrpc_script;
+
+typedef int (*mrpc_script_fn)(const mrpc_script *script, void *to);
+typedef int (*mrpc_text_fn)(const char *bytes, size_t len, void *to);
+
+/* Where scripts come from, if not from a directory. Both functions pass on a
+ * result of the callback other than MRPC_OK at once. */
+typedef struct mrpc_source {
+  /* Names every script by `found(script, to)`, in any order. */
+  int (*list)(void *ud, mrpc_script_fn found, void *to);
+  /* Hands over a script's text by `text(bytes, len, to)`, whole or in pieces;
+   * MRPC_ENOTFOUND when it has gone. */
+  int (*read)(void *ud, const char *path, mrpc_text_fn text, void *to);
+  void *ud;
+} mrpc_source;
+
 typedef struct mrpc_runtime_config {
   mrpc_env *env;
   mrpc_dispatch *dispatch;
   const mrpc_limits *limits; /* copied; NULL: the defaults */
   const char *dir;           /* of the methods */
+  const mrpc_source *source; /* instead of a directory; copied; NULL: `dir` */
   bool dev;                  /* errors tell message and traceback in `data` */
   mrpc_report_fn on_report;  /* a load has ended */
   void *ud;
