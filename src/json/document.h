@@ -28,7 +28,7 @@ typedef struct mrpc_node {
   uint16_t spare;
   uint32_t size; /* STRING: raw bytes between the quotes;
                     ARRAY: elements; OBJECT: members;
-                    INT, DOUBLE: offset of the number's first byte */
+                    other scalars: offset of the first byte */
   union {
     int64_t i; /* INT */
     double d;  /* DOUBLE */
@@ -62,7 +62,8 @@ static inline uint32_t mrpc_doc_next(const mrpc_doc *doc, uint32_t i) {
 }
 
 /* The raw text of node `i`, quotes and brackets included. `i` is a scalar, the
- * root, or a member's value. */
+ * root, or a member's value; a container inside an array doesn't know where it
+ * begins. */
 const char *mrpc_doc_raw(const mrpc_doc *doc, uint32_t i, size_t *len);
 
 /* Is node `i` a string that reads `text` when unescaped? */

@@ -18,4 +18,15 @@ int mrpc_json_parse(mrpc_doc *doc, const char *text, size_t len,
  * than `len` bytes, and tells how many it wrote. */
 size_t mrpc_json_unescape(const char *raw, size_t len, char *out);
 
+/* The length of what stands at `raw` inside a valid string: an escape (both
+ * halves of a surrogate pair count as one), or else one byte. */
+static inline size_t mrpc_json_escape_length(const char *raw) {
+  if (raw[0] != '\\') return 1;
+  if (raw[1] != 'u') return 2;
+  char c = (char)(raw[3] | 0x20);
+  bool high =
+      (raw[2] | 0x20) == 'd' && (c == '8' || c == '9' || c == 'a' || c == 'b');
+  return high ? 12 : 6;
+}
+
 #endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Decimal to double in three steps, each for what the one before can't do.
+ * A number of up to nineteen digits is an integer w times 10^e. When both are
+ * small, doubles hold them exactly and one rounded operation gives the result
+ * (Clinger 1990). Else w is multiplied by the leading 128 bits of 10^e, whose
+ * top 54 bits decide (Lemire 2021, "Number parsing at a gigabyte per second";
+ * Mushtak and Lemire 2022 prove that they always do). A longer number lies
+ * between w and w + 1: where these give different doubles, its digits are
+ * compared with the middle between them in whole numbers (exact.c). */
+#include "json/number.h"
+
+#include <float.h>
+
+#include "json/decimal.h"
+#include "powers.h"
+
+enum {
+  FRACTION_BITS = 52,
+  BIAS = 1023,
+  TOP_EXPONENT = 0x7ff,
+  WORD_DIGITS = 19 /* as many always fit 64 bits */
+};
+#define EXPONENT_MAX (INT64_MAX / 1000) /* where exponents saturate */
+
+static double from_bits(uint64_t bits) {
+  double d;
+  memcpy(&d, &bits, sizeof d);
+  return d;
+}
+
+static bool make_small(uint64_t w, int64_t e, double *out) {
+  static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  if (FLT_EVAL_METHOD != 0 || w > 1ull << 53 || e < -22 || e > 22) return false;
+  *out = e < 0 ? (double)w / power[-e] : (double)w * power[e];
+  return true;
+}
+
+/* The 128 leading bits of w * 10^e, w having its top bit set; the low word of
+ * the power counts only when the high one leaves the rounding open. */
+static uint64_t multiply_power(uint64_t w, int e, uint64_t *low) {
+  const uint64_t *power = mrpc_powers[e - MRPC_POWERS_MIN];
+  uint64_t high = mrpc_multiply(w, power[0], low), rest;
+  if ((high & 0x1ff) != 0x1ff) return high;
+  uint64_t add = mrpc_multiply(w, power[1], &rest);
+  *low += add;
+  return high + (*low < add);
+}
+
+/* `m` has 54 bits, the lowest below the double's last; below the normal range
+ * more of them fall off. No tie can happen there. */
+static double round_subnormal(uint64_t m, int exponent) {
+  int shift = 1 - exponent;
+  if (shift > 63) return 0;
+  m >>= shift;
+  return from_bits((m + (m & 1)) >> 1);
+}
+
+bool mrpc_double_make(uint64_t w, int64_t e, double *out) {
+  if (make_small(w, e, out)) return true;
+  *out = 0;
+  if (w == 0 || e < MRPC_POWERS_MIN) return true;
+  if (e > DBL_MAX_10_EXP) return false;
+  int q = (int)e, zeros = __builtin_clzll(w);
+  uint64_t low, high = multiply_power(w << zeros, q, &low);
+  int carry = (int)(high >> 63), shift = carry + 9;
+  uint64_t m = high >> shift;
+  int exponent = mrpc_log2_of_power(q) + 63 + carry - zeros + BIAS;
+  if (exponent <= 0) {
+    *out = round_subnormal(m, exponent);
+    return true;
+  }
+  /* A tie needs a product without a rest, so 5^e or its inverse must divide
+   * out of 64 bits; it goes to the even neighbour. */
+  if (low <= 1 && q >= -4 && q <= 23 && (m & 3) == 1 && m << shift == high)
+    m &= ~1ull;
+  m = (m + (m & 1)) >> 1;
+  /* A carry out of the fraction is a carry into the exponent. */
+  uint64_t bits = m + ((uint64_t)(exponent - 1) << FRACTION_BITS);
+  *out = from_bits(bits);
+  return bits >> FRACTION_BITS < TOP_EXPONENT;
+}
+
+/* A number taken apart: where its digits stand, what exponent is written. */
+typedef struct parts {
+  const char *digits; /* "12.50" */
+  size_t len;
+  const char *exponent; /* "0012", without sign */
+  size_t exponent_len;
+  bool negative;
+  bool negative_exponent;
+} parts;
+
+static parts take_apart(const char *text, size_t len) {
+  parts n = {.digits = text};
+  const char *end = text + len;
+  n.negative = len > 0 && *text == '-';
+  n.digits += n.negative;
+  const char *p = n.digits;
+  while (p < end && (*p | 0x20) != 'e') p++;
+  n.len = (size_t)(p - n.digits);
+  if (p < end) p++;
+  n.negative_exponent = p < end && *p == '-';
+  if (p < end && (*p == '-' || *p == '+')) p++;
+  while (p < end && *p == '0') p++;
+  n.exponent = p;
+  n.exponent_len = (size_t)(end - p);
+  return n;
+}
+
+static int64_t exponent_value(const parts *n) {
+  int64_t e = 0;
+  for (size_t i = 0; i < n->exponent_len && e < EXPONENT_MAX; i++)
+    e = e * 10 + (n->exponent[i] - '0');
+  return n->negative_exponent ? -e : e;
+}
+
+/* The first nineteen digits as w, its exponent added to *e. Is there more than
+ * zeros behind them? */
+static bool leading_digits(const parts *n, uint64_t *w, int64_t *e) {
+  bool more = false, point = false;
+  int count = 0;
+  *w = 0;
+  for (size_t i = 0; i < n->len; i++) {
+    char c = n->digits[i];
+    if (c == '.') {
+      point = true;
+    } else if (count < WORD_DIGITS) {
+      *w = *w * 10 + (uint64_t)(c - '0');
+      count += *w != 0;
+      *e -= point;
+    } else {
+      more |= c != '0';
+      *e += !point;
+    }
+  }
+  return more;
+}
+
+/* The number is `low` or the double above it. */
+static bool decide(const parts *n, double low, double *out) {
+  uint64_t bits;
+  memcpy(&bits, &low, sizeof bits);
+  int exponent = (int)(bits >> FRACTION_BITS);
+  uint64_t m = bits & ((1ull << FRACTION_BITS) - 1);
+  if (exponent) m |= 1ull << FRACTION_BITS;
+  int b = (exponent ? exponent : 1) - BIAS - FRACTION_BITS;
+  int order = mrpc_decimal_compare(n->digits, n->len, exponent_value(n),
+                                   2 * m + 1, b - 1);
+  if (order > 0 || (order == 0 && (m & 1))) bits++;
+  *out = from_bits(bits);
+  return bits >> FRACTION_BITS < TOP_EXPONENT;
+}
+
+bool mrpc_double_read(const char *text, size_t len, double *out) {
+  parts n = take_apart(text, len);
+  uint64_t w;
+  int64_t e = exponent_value(&n);
+  double above;
+  bool more = leading_digits(&n, &w, &e);
+  if (!mrpc_double_make(w, e, out)) return false;
+  if (more && (!mrpc_double_make(w + 1, e, &above) || above > *out) &&
+      !decide(&n, *out, out))
+    return false;
+  if (n.negative) *out = -*out;
+  return true;
+}
+
+/* --- comparison --- */
+
+/* Leading and trailing zeros go, so that equal numbers have equal digits.
+ * Answers the exponent that the position of the point adds. */
+static int64_t trim(parts *n) {
+  const char *p = n->digits, *end = p + n->len;
+  const char *point = memchr(p, '.', n->len);
+  if (!point) point = end;
+  while (p < end && (*p == '0' || *p == '.')) p++;
+  while (end > p && (end[-1] == '0' || end[-1] == '.')) end--;
+  n->digits = p;
+  n->len = (size_t)(end - p);
+  /* As if the point stood before the first digit. */
+  return p < point ? point - p : point + 1 - p;
+}
+
+static bool same_digits(const parts *a, const parts *b) {
+  const char *p = a->digits, *pend = p + a->len;
+  const char *q = b->digits, *qend = q + b->len;
+  while (p < pend && q < qend) {
+    if (*p == '.') p++;
+    if (*q == '.') q++;
+    if (*p++ != *q++) return false;
+  }
+  return p == pend && q == qend;
+}
+
+/* The difference of the written exponents. Digit by digit, from the first, so
+ * that any length will do: once it is large it stays so, and stands still. */
+static int64_t exponent_difference(const parts *a, const parts *b) {
+  size_t len =
+      a->exponent_len > b->exponent_len ? a->exponent_len : b->exponent_len;
+  int64_t d = 0;
+  for (size_t i = len; i > 0 && d < EXPONENT_MAX && d > -EXPONENT_MAX; i--) {
+    int x = i > a->exponent_len ? 0 : a->exponent[a->exponent_len - i] - '0';
+    int y = i > b->exponent_len ? 0 : b->exponent[b->exponent_len - i] - '0';
+    d = d * 10 + (a->negative_exponent ? -x : x) -
+        (b->negative_exponent ? -y : y);
+  }
+  return d;
+}
+
+bool mrpc_number_equal(const char *a, size_t alen, const char *b, size_t blen) {
+  parts x = take_apart(a, alen), y = take_apart(b, blen);
+  int64_t xe = trim(&x), ye = trim(&y);
+  if (x.len == 0 || y.len == 0) return x.len == y.len;
+  return x.negative == y.negative && same_digits(&x, &y) &&
+         exponent_difference(&x, &y) == ye - xe;
+}
