@@ -8,5 +8,5 @@ cache = false
 files["lua"] = { read_globals = { "rpc" } }
 files["examples"] = { read_globals = { "rpc" } }
 files["tests/spec"] = { std = "+busted" }
-files["tests/spec/methods"] = { read_globals = { "rpc" } }
+files["tests/spec/methods"] = { read_globals = { "rpc" }, unused_args = false }
 exclude_files = { "build", "**/node_modules" }

@@ -1,0 +1,191 @@
+-- The built program as a child process: starts it, reads what it says, sends
+-- it signals, waits for its end. MOONRPC names the program.
+local uv = require "luv"
+local loop = require "support.loop"
+
+local program = {}
+
+program.path = os.getenv("MOONRPC") or "build/moonrpc"
+
+---@class Program
+---@field pid integer
+---@field out string what it wrote to stdout (unless a connection reads it)
+---@field err string what it wrote to stderr
+---@field urls string[] from its lines "listening on URL"
+---@field code integer? its exit code, once it has ended
+---@field signal integer? the signal that ended it, 0 if none
+local Program = {}
+Program.__index = Program
+
+local running = {}
+
+local function environment(changes)
+  local list = {}
+  for name, value in pairs(uv.os_environ()) do
+    if changes[name] == nil then list[#list + 1] = name .. "=" .. value end
+  end
+  for name, value in pairs(changes) do
+    if value then list[#list + 1] = name .. "=" .. value end
+  end
+  return list
+end
+
+local function collect(self, pipe, field)
+  pipe:read_start(function(_, data)
+    if data then
+      self[field] = self[field] .. data
+    else
+      self[field .. "_ended"] = true
+      if not pipe:is_closing() then pipe:close() end
+    end
+  end)
+end
+
+-- Starts it with the arguments given.
+---@param args string[]
+---@param options {stdin: boolean?, stdout: boolean?, env: table?, cwd: string?, path: string?}?
+--- stdin: opens a pipe to it (`stdin` of the result); stdout: false leaves its
+--- stdout to somebody else; path: another program
+---@return Program
+function program.start(args, options)
+  options = options or {}
+  local stdin = options.stdin and uv.new_pipe(false) or nil
+  local stdout, stderr = uv.new_pipe(false), uv.new_pipe(false)
+  local self = setmetatable(
+    { out = "", err = "", urls = {}, stdin = stdin, stdout = stdout }, Program)
+  local process, pid = uv.spawn(options.path or program.path, {
+    args = args,
+    stdio = { stdin, stdout, stderr },
+    env = environment(options.env or {}),
+    cwd = options.cwd,
+  }, function(code, signal)
+    self.code, self.signal = code, signal
+    running[self] = nil
+    self.process:close()
+  end)
+  assert(process, pid)
+  self.process, self.pid = process, pid
+  running[self] = true
+  collect(self, stderr, "err")
+  if options.stdout == false then
+    self.out_ended = true -- as far as we are concerned
+  else
+    collect(self, stdout, "out")
+  end
+  return self
+end
+
+-- Runs it to its end: exit code, stdout, stderr. `input` is fed to its stdin.
+---@param args string[]
+---@param options {input: string?, seconds: number?, env: table?, cwd: string?, path: string?}?
+---@return integer, string, string
+function program.run(args, options)
+  options = options or {}
+  local self = program.start(args, {
+    stdin = options.input ~= nil, env = options.env, cwd = options.cwd,
+    path = options.path,
+  })
+  if options.input then
+    self.stdin:write(options.input)
+    self.stdin:shutdown(function() self.stdin:close() end)
+  end
+  local code = self:wait_exit(options.seconds)
+  return code, self.out, self.err
+end
+
+-- Serves `dir` and waits until it listens. `listen`: URLs; default: one HTTP
+-- listener on a free port. `args`: further arguments.
+---@param dir string
+---@param options {listen: string[]?, args: string[]?, stdin: boolean?, env: table?}?
+---@return Program
+function program.serve(dir, options)
+  options = options or {}
+  local listen = options.listen or { "http://127.0.0.1:0" }
+  local args = { "serve", dir }
+  for _, url in ipairs(listen) do
+    args[#args + 1] = "--listen"
+    args[#args + 1] = url
+  end
+  for _, arg in ipairs(options.args or {}) do args[#args + 1] = arg end
+  local self = program.start(args, {
+    stdin = options.stdin, stdout = not options.stdin, env = options.env,
+  })
+  self:wait_listening(#listen)
+  return self
+end
+
+---@param count integer
+---@param seconds number?
+function Program:wait_listening(count, seconds)
+  loop.wait(function()
+    self.urls = {}
+    for url in self.err:gmatch("listening on (%S+)[^\n]*\n") do
+      self.urls[#self.urls + 1] = url
+    end
+    return #self.urls >= count or self.code
+  end, seconds, function() return "its listeners:\n" .. self.err end)
+  if #self.urls < count then
+    error(("ended with code %s before it listened:\n%s"):format(self.code, self.err), 2)
+  end
+end
+
+-- Waits until stderr has a line that matches the pattern, from the position
+-- `from` on (default: from its start); returns the line and where the next
+-- search may begin.
+---@param pattern string
+---@param seconds number?
+---@param from integer?
+---@return string, integer
+function Program:wait_log(pattern, seconds, from)
+  local found, next_from
+  loop.wait(function()
+    for line, past in self.err:gmatch("([^\n]*)\n()", from or 1) do
+      if line:find(pattern) then
+        found, next_from = line, past
+        return true
+      end
+    end
+  end, seconds, function()
+    return ("a log line like %q in:\n%s"):format(pattern, self.err)
+  end)
+  return found, next_from
+end
+
+---@param signal string? "sigterm" by default
+function Program:kill(signal)
+  if not self.code then self.process:kill(signal or "sigterm") end
+end
+
+-- Waits for its end and the end of its output: exit code and signal.
+---@param seconds number?
+---@return integer, integer
+function Program:wait_exit(seconds)
+  loop.wait(function()
+    return self.code and self.err_ended and self.out_ended
+  end, seconds, function() return "its exit; stderr:\n" .. self.err end)
+  return self.code, self.signal
+end
+
+-- Asks it to end and waits; it must end well.
+---@return integer
+function Program:stop()
+  self:kill("sigterm")
+  return self:wait_exit()
+end
+
+-- Bytes of memory that it has in RAM now.
+---@return integer
+function Program:memory()
+  local file = assert(io.open(("/proc/%d/statm"):format(self.pid)))
+  local pages = file:read("a"):match("^%d+ (%d+)")
+  file:close()
+  return tonumber(pages) * 4096
+end
+
+-- Ends all that is still running, at once: call it after each test.
+function program.clean()
+  for self in pairs(running) do self.process:kill("sigkill") end
+  loop.wait(function() return next(running) == nil end, nil, "the end of all programs")
+end
+
+return program
