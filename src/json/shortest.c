@@ -153,10 +153,20 @@ static char *put_scientific(char *out, uint64_t n, int exponent) {
   return put_first(out, (uint32_t)exponent);
 }
 
-static char *put_decimal(char *out, decimal d) {
+/* A double that isn't 0: v = c * 2^q. */
+static decimal take_apart(uint64_t bits) {
+  uint64_t c = bits & ((1ull << FRACTION_BITS) - 1);
+  int exponent = (int)(bits >> FRACTION_BITS & TOP_EXPONENT);
+  if (exponent == 0) return shortest(c, 1 - BIAS, false);
+  bool narrow = c == 0 && exponent > 1;
+  c |= 1ull << FRACTION_BITS;
+  return shortest(c, exponent - BIAS, narrow);
+}
+
+/* Plain where that is short, as JavaScript does. */
+static char *put_decimal(char *out, decimal d, bool large) {
   int exponent = normalise(&d.digits) - 1 + d.exponent;
-  if (exponent < -6 || exponent > 15)
-    return put_scientific(out, d.digits, exponent);
+  if (large || exponent < -6) return put_scientific(out, d.digits, exponent);
   if (exponent < 0) {
     memcpy(out, "0.000000", 8);
     out += 1 - exponent;
@@ -168,16 +178,6 @@ static char *put_decimal(char *out, decimal d) {
   return out + count + 1;
 }
 
-/* A double that isn't 0: v = c * 2^q. */
-static char *put_shortest(char *out, uint64_t bits) {
-  uint64_t c = bits & ((1ull << FRACTION_BITS) - 1);
-  int exponent = (int)(bits >> FRACTION_BITS & TOP_EXPONENT);
-  if (exponent == 0) return put_decimal(out, shortest(c, 1 - BIAS, false));
-  bool narrow = c == 0 && exponent > 1;
-  c |= 1ull << FRACTION_BITS;
-  return put_decimal(out, shortest(c, exponent - BIAS, narrow));
-}
-
 size_t mrpc_double_write(double value, char out[MRPC_DOUBLE_CHARS]) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -186,11 +186,12 @@ size_t mrpc_double_write(double value, char out[MRPC_DOUBLE_CHARS]) {
     *to++ = '-';
     value = -value;
   }
-  if (value <= 9007199254740992.0 && (double)(int64_t)value == value) {
+  bool large = value > 9007199254740992.0;
+  if (large || (double)(int64_t)value != value) {
+    to = put_decimal(to, take_apart(bits), large);
+  } else {
     to = put_unsigned(to, (uint64_t)(int64_t)value);
     if (bits == 1ull << 63) to = (char *)memcpy(to, ".0", 2) + 2;
-  } else {
-    to = put_shortest(to, bits);
   }
   return (size_t)(to - out);
 }
