@@ -6,24 +6,63 @@
 #define MRPC_RUNTIME_RUNTIME_H
 
 #include <lua.h>
+#include <signal.h>
 
+#include "base/buf.h"
 #include "base/env.h"
 #include "base/list.h"
 #include "rpc/dispatch.h"
 
-typedef struct mrpc_file mrpc_file;     /* a loaded file; load.h */
+typedef struct mrpc_file mrpc_file;     /* a loaded file; file.h */
 typedef struct mrpc_loader mrpc_loader; /* loads and reloads; load.h */
 typedef struct mrpc_task mrpc_task;     /* task.h */
+
+/* Whose a coroutine is. */
+typedef enum mrpc_thread_kind {
+  MRPC_THREAD_FREE,    /* the script's; it may resume it */
+  MRPC_THREAD_WAITING, /* the script's; a task waits inside it */
+  MRPC_THREAD_TASK     /* the host's; the script may only look at it */
+} mrpc_thread_kind;
+
+/* The extra space of every coroutine points to one of these. */
+typedef struct mrpc_thread {
+  mrpc_runtime *runtime;
+  mrpc_thread_kind kind;
+} mrpc_thread;
+
+/* A short string that was pushed before; convert.h. */
+typedef struct mrpc_key mrpc_key;
 
 struct mrpc_runtime {
   mrpc_env *env;
   mrpc_dispatch *dispatch;
   mrpc_limits limits;
   bool dev;
-  lua_State *L;       /* the main thread; no script code runs on it */
-  size_t memory;      /* bytes of the Lua heap now */
+  bool closing;  /* no new task starts */
+  lua_State *L;  /* the main thread; no script code runs on it */
+  size_t memory; /* bytes of the Lua heap now */
+
+  mrpc_thread free_thread;
+  mrpc_thread waiting_thread;
   mrpc_link tasks;    /* all that exist and aren't in the pool */
+  mrpc_link pool;     /* tasks to be used again */
+  uint32_t pooled;    /* how many */
+  mrpc_link ready;    /* go on in the loop's next turn */
+  mrpc_timer turn;    /* is that turn */
   mrpc_task *current; /* that runs now */
+  lua_State *running; /* its coroutine, or the script's inside it */
+
+  uint32_t slice;                /* number of the run of Lua code; 0: none */
+  uint32_t slices;               /* numbers given so far */
+  uint32_t seen_slice;           /* that the hook saw last, */
+  uint64_t seen_at;              /* and when */
+  volatile sig_atomic_t alarmed; /* coroutines that run get the hook */
+
+  const void *array_meta;  /* addresses of rpc.array's and rpc.object's */
+  const void *object_meta; /* metatables */
+  mrpc_key *keys;          /* cache of the keys of decoded objects */
+  mrpc_buf scratch;        /* to build error data */
+
   mrpc_loader *loader;
   mrpc_report_fn on_report;
   void *ud;
@@ -31,5 +70,9 @@ struct mrpc_runtime {
 
 /* The runtime of a Lua state (kept in its extra space). */
 mrpc_runtime *mrpc_runtime_of(lua_State *L);
+
+/* Makes `require(name)` open a C module. MRPC_ENOMEM. */
+int mrpc_runtime_preload(mrpc_runtime *runtime, const char *name,
+                         lua_CFunction open);
 
 #endif

@@ -12,55 +12,94 @@
 #include <lua.h>
 
 #include "base/list.h"
+#include "base/timer.h"
 #include "runtime/runtime.h"
 
-typedef struct mrpc_task mrpc_task;
-
 /* The task has ended: `status` is LUA_OK with its results on `co`, or an error
- * with the error value on top of `co` (the stack is still there to be traced).
- * The task is gone when the function returns. */
+ * with the error value on top of `co` (mrpc_failure_get in error.h reads it).
+ * The task is gone when the function returns. Runs outside of Lua: what may
+ * throw must be protected. */
 typedef void (*mrpc_task_fn)(mrpc_task *task, lua_State *co, int status);
 
-/* A wait was ended from outside (cancel, kill, end of the runtime): undo what
- * would have woken the task (stop a timer). It isn't woken any more. */
+/* A wait has ended otherwise than by wake (timeout, cancel, kill, end of the
+ * runtime): undo what would have woken the task. It isn't woken any more. */
 typedef void (*mrpc_unpark_fn)(mrpc_task *task, void *ud);
 
+typedef enum mrpc_task_state {
+  MRPC_TASK_NEW, /* or in the pool */
+  MRPC_TASK_RUNNING,
+  MRPC_TASK_PARKED,
+  MRPC_TASK_READY, /* goes on in the loop's next turn */
+  MRPC_TASK_ENDED
+} mrpc_task_state;
+
 struct mrpc_task {
-  mrpc_link link; /* in runtime->tasks */
+  mrpc_thread thread; /* extra space of `co` */
+  mrpc_link link;     /* in runtime->tasks, or the pool */
+  mrpc_link ready;    /* in runtime->ready */
   mrpc_runtime *runtime;
   lua_State *co;
   int ref;          /* keeps `co` in the registry */
   mrpc_call *call;  /* that this task answers, or NULL */
-  mrpc_file *owner; /* the file whose code it runs, or NULL */
+  mrpc_file *owner; /* the file whose code it runs, or NULL; held */
   mrpc_task_fn on_end;
-  void *ud;                 /* of on_end */
-  mrpc_unpark_fn on_unpark; /* set while parked */
+  void *ud;      /* of on_end */
+  void *wait_ud; /* for the functions that wait; theirs while parked */
+
+  mrpc_task_state state;
+  lua_State *leaf;  /* the coroutine that waits: `co`, or the script's in it */
+  int nvalues;      /* on top of `leaf`, that the wait gives */
+  mrpc_timer timer; /* deadline of the wait */
+  mrpc_unpark_fn on_unpark;
   void *park_ud;
+  lua_KFunction k;
+  lua_KContext ctx;
+  int raise;             /* error code that the wait raises; 0: none */
+  const char *raise_why; /* its message; constant */
+
   uint64_t run_ns;   /* run time so far, waits excluded */
+  uint64_t since;    /* when it went on, 0: nobody looked at the clock */
   uint64_t limit_ns; /* of run time; 0: none */
   bool sliced;       /* yields to the loop every MRPC_SLICE_NS (loads) */
-  bool killed;       /* no script code runs any more but __close */
+  bool at_load;      /* dies with its file: it was made by its loading */
+  bool timer_wakes;  /* the end of the timer is no failure (sleep) */
+  bool watches;      /* has asked the call to tell of its cancelling */
   bool cancelled;    /* its waits raise */
+  bool killed;       /* no script code runs any more but __close */
+  int kill_code;     /* MRPC_SCRIPT_LIMIT, MRPC_SHUTTING_DOWN, ... */
+  char kill_why[96]; /* for the log: "math.lua:3: ran longer than ..." */
 };
 
-/* A new task with an empty stack. Push a function and its arguments on
- * (*out)->co, then start. */
+/* A new task. Push a function and its arguments on (*out)->co, then start.
+ * `owner` is held until the end. MRPC_ENOMEM; MRPC_ESTATE while the runtime
+ * is being freed. */
 int mrpc_task_new(mrpc_runtime *runtime, mrpc_file *owner, mrpc_task_fn on_end,
                   void *ud, mrpc_task **out);
+/* Takes back a task that was not started; on_end isn't called. */
+void mrpc_task_discard(mrpc_task *task);
 /* Runs the task with `nargs` arguments until it ends or waits. May be called
- * from inside another task (spawn). */
+ * from inside another task. */
 void mrpc_task_start(mrpc_task *task, int nargs);
+/* The same from the loop's next turn. MRPC_ENOMEM. */
+int mrpc_task_start_later(mrpc_task *task, int nargs);
 
-/* The task that runs Lua code on `L` (or on a coroutine of the script's inside
- * it), NULL outside of any. */
+/* The task that runs now, NULL outside of any. */
 mrpc_task *mrpc_task_current(mrpc_runtime *runtime);
 
 /* `return mrpc_task_park(L, on_unpark, ud, k, ctx)` in a C function parks the
  * current task; `k` continues it as with lua_yieldk, with what the waker left
- * on the stack. Raises where a wait isn't possible (no task; a C boundary
- * between). */
+ * on top of the stack; without `k` these are the results. Raises where a wait
+ * isn't possible (no task; a C boundary between). on_unpark may be NULL. */
 int mrpc_task_park(lua_State *L, mrpc_unpark_fn on_unpark, void *ud,
                    lua_KFunction k, lua_KContext ctx);
+/* Raises where park would; for those that have something to start first. The
+ * task that would be parked. */
+mrpc_task *mrpc_task_check_wait(lua_State *L);
+/* To be called before park: after `seconds` the wait raises MRPC_TIMED_OUT,
+ * or, when `wakes`, ends without values. Raises when out of memory. */
+void mrpc_task_set_timer(lua_State *L, mrpc_task *task, double seconds,
+                         bool wakes);
+
 /* Where the values that a wait gives are to be pushed before wake. */
 lua_State *mrpc_task_values(mrpc_task *task);
 /* Goes on with a parked task; the top `nvalues` of mrpc_task_values(task) are
@@ -69,11 +108,15 @@ lua_State *mrpc_task_values(mrpc_task *task);
 void mrpc_task_wake(mrpc_task *task, int nvalues);
 /* The same from the loop's next turn. */
 void mrpc_task_wake_later(mrpc_task *task, int nvalues);
-/* Makes the wait raise the value on top of mrpc_task_values(task). */
-void mrpc_task_raise(mrpc_task *task);
-/* Ends a parked task: its to-be-closed variables run, on_end gets the status
- * LUA_ERRRUN with `why`. */
-void mrpc_task_kill(mrpc_task *task, const char *why);
+/* Makes the wait of a parked task raise an error object, from the loop's next
+ * turn. `message` is constant. */
+void mrpc_task_raise(mrpc_task *task, int code, const char *message);
+/* Its waits raise rpc.cancelled from now on, the present one too. */
+void mrpc_task_cancel(mrpc_task *task);
+/* Ends a task that doesn't run, at once: its to-be-closed variables run,
+ * on_end gets the status LUA_ERRRUN; `code` and `why` stand in kill_code and
+ * kill_why. */
+void mrpc_task_kill(mrpc_task *task, int code, const char *why);
 
 enum { MRPC_SLICE_NS = 5000000 };
 
