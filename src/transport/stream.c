@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Everything leads to settle: flush what the peer has, read or not as it
+ * wishes, and begin to close when it's done.
+ *
+ *   open -> [read: recv, settle]* -> finish -> (linger) -> close -> free
+ *
+ * A server that closes a TCP socket with unread input sends a reset, and the
+ * reset may destroy an answer which the other side hasn't read yet (a 413 in
+ * the middle of an upload). So the end is: shut the sending side, throw away
+ * what still arrives for a short time, close. */
+#include "transport/stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What one uv_write holds: after each chunk the peer learns of progress. */
+enum { CHUNK = 256 << 10 };
+static const double linger_time = 2.0; /* seconds */
+
+static void start_linger(mrpc_conn *s);
+
+/* --- birth -----------------------------------------------------------------
+ */
+
+static void on_time(mrpc_timer *timer) {
+  mrpc_conn *s = mrpc_list_of(timer, mrpc_conn, linger);
+  mrpc_conn_close(s);
+}
+
+void mrpc_conn_join(mrpc_conn *s, mrpc_loop *loop) {
+  s->loop = loop;
+  s->linger.fn = on_time;
+  mrpc_list_init(&s->woken);
+  mrpc_list_insert(&loop->streams, &s->link);
+  loop->stream_count++;
+  loop->handles += s->handles;
+}
+
+static void free_stream(mrpc_conn *s, void *ud) {
+  (void)ud;
+  mrpc_mem_free(&s->loop->env->mem, s, sizeof *s);
+}
+
+int mrpc_conn_new(mrpc_loop *loop, bool is_tcp, mrpc_conn **out) {
+  mrpc_conn *s = mrpc_mem_new(&loop->env->mem, sizeof *s);
+  if (!s) return MRPC_ENOMEM;
+  int status = is_tcp ? uv_tcp_init(loop->uv, &s->handle.tcp)
+                      : uv_pipe_init(loop->uv, &s->handle.pipe, 0);
+  if (status) {
+    mrpc_mem_free(&loop->env->mem, s, sizeof *s);
+    return mrpc_loop_fail(loop, "socket", status);
+  }
+  s->in = s->out = &s->handle.stream;
+  s->in->data = s;
+  s->in_fd = s->out_fd = -1;
+  s->handles = 1;
+  s->on_free = free_stream;
+  mrpc_conn_join(s, loop);
+  *out = s;
+  return MRPC_OK;
+}
+
+void mrpc_conn_open(mrpc_conn *s, mrpc_peer *peer) {
+  s->peer = peer;
+  mrpc_conn_settle(s);
+}
+
+/* --- in --------------------------------------------------------------------
+ */
+
+static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buf) {
+  (void)hint;
+  mrpc_loop *loop = ((mrpc_conn *)handle->data)->loop;
+  bool later =
+      loop->until && loop->work != loop->first && uv_hrtime() >= loop->until;
+  *buf = later ? uv_buf_init(NULL, 0) : uv_buf_init(loop->room, MRPC_ROOM);
+}
+
+void mrpc_conn_feed(mrpc_conn *s, const char *bytes, ssize_t len) {
+  s->loop->work++;
+  if (len > 0) {
+    if (s->lingering) return;
+    s->failed = mrpc_peer_recv(s->peer, bytes, (size_t)len) != MRPC_OK;
+    mrpc_conn_settle(s);
+  } else if (len < 0 || s->lingering) {
+    mrpc_conn_close(s);
+  } else {
+    s->eof = true;
+    mrpc_peer_eof(s->peer);
+    mrpc_conn_settle(s);
+  }
+}
+
+static void on_read(uv_stream_t *in, ssize_t nread, const uv_buf_t *buf) {
+  if (nread == 0 || nread == UV_ENOBUFS) return;
+  mrpc_conn_feed(in->data, buf->base, nread == UV_EOF ? 0 : nread);
+}
+
+static void on_idle(uv_idle_t *idle) {
+  mrpc_conn *s = idle->data;
+  ssize_t len = read(s->in_fd, s->loop->room, MRPC_ROOM);
+  if (len < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  mrpc_conn_feed(s, s->loop->room, len);
+}
+
+static void set_reading(mrpc_conn *s, bool on) {
+  if (s->reading == on) return;
+  s->reading = on;
+  if (s->in && on)
+    uv_read_start(s->in, on_alloc, on_read);
+  else if (s->in)
+    uv_read_stop(s->in);
+  else if (on)
+    uv_idle_start(&s->handle.idle, on_idle);
+  else
+    uv_idle_stop(&s->handle.idle);
+}
+
+/* --- out -------------------------------------------------------------------
+ */
+
+static void on_written(uv_write_t *req, int status) {
+  mrpc_conn *s = req->data;
+  size_t len = s->writing;
+  s->writing = 0;
+  if (s->closing) return;
+  if (status) {
+    mrpc_conn_close(s);
+    return;
+  }
+  mrpc_peer_sent(s->peer, len);
+  mrpc_conn_settle(s);
+}
+
+/* The socket is full: libuv goes on with a chunk when it can. */
+static int write_later(mrpc_conn *s, const char *bytes, size_t len) {
+  if (len > CHUNK) len = CHUNK;
+  uv_buf_t buf = uv_buf_init((char *)(uintptr_t)bytes, (unsigned)len);
+  s->req.write.data = s;
+  int status = uv_write(&s->req.write, s->out, &buf, 1, on_written);
+  if (status) return status;
+  s->writing = len;
+  return 0;
+}
+
+/* A regular file takes everything or fails. */
+static ssize_t write_file(int fd, const char *bytes, size_t len) {
+  for (;;) {
+    ssize_t n = write(fd, bytes, len);
+    if (n >= 0 || (errno != EINTR && errno != EAGAIN)) return n;
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    if (errno == EAGAIN) poll(&room, 1, -1);
+  }
+}
+
+static ssize_t write_now(mrpc_conn *s, const char *bytes, size_t len) {
+  if (!s->out) return write_file(s->out_fd, bytes, len);
+  uv_buf_t buf = uv_buf_init((char *)(uintptr_t)bytes, (unsigned)len);
+  int n = uv_try_write(s->out, &buf, 1);
+  return n == UV_EAGAIN ? 0 : n;
+}
+
+/* Sends what there is, as far as the socket takes it. False: it is dead. The
+ * peer may move what is left when it hears of progress, so libuv gets its
+ * pointer afterwards. */
+static bool flush(mrpc_conn *s) {
+  const char *bytes;
+  size_t len;
+  while (!s->writing && (len = mrpc_peer_output(s->peer, &bytes)) > 0) {
+    ssize_t n = write_now(s, bytes, len);
+    if (n < 0) return false;
+    if (n > 0) mrpc_peer_sent(s->peer, (size_t)n);
+    if ((size_t)n == len) continue;
+    len = mrpc_peer_output(s->peer, &bytes);
+    if (write_later(s, bytes, len)) return false;
+  }
+  return true;
+}
+
+void mrpc_conn_wake(mrpc_peer *peer, void *stream) {
+  (void)peer;
+  mrpc_conn *s = stream;
+  if (!s->closing && mrpc_list_is_empty(&s->woken))
+    mrpc_list_insert(&s->loop->woken, &s->woken);
+}
+
+/* --- the end ---------------------------------------------------------------
+ */
+
+/* Might the other side have sent, or go on to send, what nobody reads? A write
+ * that still stands means that the peer gave up on its output. */
+static bool should_linger(const mrpc_conn *s) {
+  uv_os_fd_t fd;
+  int unread = 0;
+  if (s->eof || s->writing || !s->in || s->in != s->out) return false;
+  if (!s->draining || s->failed) return true;
+  return uv_fileno((const uv_handle_t *)s->in, &fd) == 0 &&
+         ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
+}
+
+static void on_shutdown(uv_shutdown_t *req, int status) {
+  mrpc_conn *s = req->data;
+  if (s->closing) return;
+  if (status)
+    mrpc_conn_close(s);
+  else
+    start_linger(s);
+}
+
+static void start_linger(mrpc_conn *s) {
+  mrpc_env *env = s->loop->env;
+  s->lingering = true;
+  set_reading(s, true);
+  if (mrpc_timer_start(&env->timers, &s->linger,
+                       mrpc_env_after(env, linger_time)))
+    mrpc_conn_close(s);
+}
+
+static void finish(mrpc_conn *s) {
+  s->finishing = true;
+  set_reading(s, false);
+  s->req.shutdown.data = s;
+  if (!should_linger(s) ||
+      uv_shutdown(&s->req.shutdown, s->out, on_shutdown) != 0)
+    mrpc_conn_close(s);
+}
+
+void mrpc_conn_settle(mrpc_conn *s) {
+  if (s->closing || s->finishing || !s->peer) return;
+  if (!flush(s)) {
+    mrpc_conn_close(s);
+    return;
+  }
+  if (mrpc_peer_is_done(s->peer))
+    finish(s);
+  else
+    set_reading(s, !s->eof && !s->failed && mrpc_peer_wants_read(s->peer));
+}
+
+void mrpc_conn_drain(mrpc_conn *s) {
+  if (s->closing || !s->peer) return;
+  s->draining = true;
+  mrpc_peer_drain(s->peer);
+  mrpc_conn_wake(s->peer, s);
+}
+
+static void on_closed(uv_handle_t *handle) {
+  mrpc_conn *s = handle->data;
+  mrpc_loop *loop = s->loop;
+  loop->handles--;
+  if (--s->handles) return;
+  mrpc_peer_free(s->peer);
+  s->on_free(s, s->ud);
+}
+
+static void close_handle(uv_handle_t *handle) {
+  if (!uv_is_closing(handle)) uv_close(handle, on_closed);
+}
+
+void mrpc_conn_close(mrpc_conn *s) {
+  if (s->closing) return;
+  s->closing = true;
+  mrpc_timer_stop(&s->loop->env->timers, &s->linger);
+  mrpc_list_remove(&s->woken);
+  mrpc_list_remove(&s->link);
+  s->loop->stream_count--;
+  if (s->peer) mrpc_peer_drop(s->peer);
+  if (s->on_close) s->on_close(s, s->ud);
+  uv_handle_t *idle = (uv_handle_t *)&s->handle.idle;
+  if (idle->type == UV_IDLE) close_handle(idle);
+  if (s->in) close_handle((uv_handle_t *)s->in);
+  if (s->out && s->out != s->in) close_handle((uv_handle_t *)s->out);
+}
+
+/* --- who is it -------------------------------------------------------------
+ */
+
+mrpc_conn *mrpc_conn_find(mrpc_loop *loop, const mrpc_peer *peer) {
+  for (mrpc_link *l = loop->streams.next; l != &loop->streams; l = l->next) {
+    mrpc_conn *s = mrpc_list_of(l, mrpc_conn, link);
+    if (s->peer == peer) return s;
+  }
+  return NULL;
+}
+
+void mrpc_conn_address(const mrpc_conn *s, bool ours, char *out, size_t size) {
+  struct sockaddr_storage addr;
+  int len = sizeof addr;
+  char host[64];
+  out[0] = '\0';
+  if (!s->in || s->in->type != UV_TCP) return;
+  const uv_tcp_t *tcp = &s->handle.tcp;
+  struct sockaddr *sa = (struct sockaddr *)&addr;
+  if (ours ? uv_tcp_getsockname(tcp, sa, &len)
+           : uv_tcp_getpeername(tcp, sa, &len))
+    return;
+  if (uv_ip_name(sa, host, sizeof host)) return;
+  bool six = sa->sa_family == AF_INET6;
+  unsigned port = six ? ((struct sockaddr_in6 *)&addr)->sin6_port
+                      : ((struct sockaddr_in *)&addr)->sin_port;
+  snprintf(out, size, six ? "[%s]:%u" : "%s:%u", host,
+           (port >> 8 | port << 8) & 0xffff);
+}
+
+bool mrpc_conn_is_owner(const mrpc_conn *s) {
+  uv_os_fd_t fd;
+  if (!s->in || s->in != s->out || s->in->type != UV_NAMED_PIPE ||
+      uv_fileno((const uv_handle_t *)s->in, &fd))
+    return false;
+#ifdef SO_PEERCRED
+  struct ucred who;
+  socklen_t len = sizeof who;
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+         who.uid == geteuid();
+#else
+  uid_t uid;
+  gid_t gid;
+  return getpeereid(fd, &uid, &gid) == 0 && uid == geteuid();
+#endif
+}
