@@ -9,4 +9,6 @@ files["lua"] = { read_globals = { "rpc" } }
 files["examples"] = { read_globals = { "rpc" } }
 files["tests/spec"] = { std = "+busted" }
 files["tests/spec/methods"] = { read_globals = { "rpc" }, unused_args = false }
+files["scripts/bench/methods"] = { read_globals = { "rpc" } }
+files["scripts/bench/requests.lua"] = { globals = { "wrk", "init", "request", "done" } }
 exclude_files = { "build", "**/node_modules" }

@@ -79,8 +79,10 @@ test: all units
 	scripts/run-tests $(B)
 check:
 	scripts/check
-fuzz bench test-clients: all
+fuzz test-clients: all
 	scripts/$@ $(B)
+bench: all
+	scripts/bench/run $(B)
 install: all
 	install -D build/moonrpc $(DESTDIR)$(PREFIX)/bin/moonrpc
 	install -Dm644 build/libmoonrpc.a $(DESTDIR)$(PREFIX)/lib/libmoonrpc.a
