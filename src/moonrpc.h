@@ -229,8 +229,12 @@ typedef struct mrpc_peer_config {
   const char *transport;     /* "http", "tcp", "unix", "stdio", ...; constant */
   const char *address;       /* of the other side; NULL: "" */
   mrpc_peer_fn on_wake;      /* there is output, or wants_read or is_done
-                                changed, outside of a call of yours */
+                                changed, outside of recv, eof and drain; often
+                                in the midst of an answer: take output, or make
+                                a note, but don't free the peer from here */
   bool reject_duplicate_ids; /* refuse an id that is in flight */
+  bool explain;              /* tell the other side what was wrong with its
+                                message, in the error's data */
   void *ud;
 } mrpc_peer_config;
 

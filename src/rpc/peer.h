@@ -5,6 +5,7 @@
 #define MRPC_RPC_PEER_H
 
 #include "framing/framing.h"
+#include "json/document.h"
 #include "rpc/dispatch.h"
 
 /* Counters of one peer; the host adds them up for rpc.status. */
@@ -24,6 +25,13 @@ const char *mrpc_peer_transport(const mrpc_peer *peer);
 const char *mrpc_peer_address(const mrpc_peer *peer);
 uint64_t mrpc_peer_id(const mrpc_peer *peer); /* unique in its dispatch */
 mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer);
+/* Can a message of our own be sent to it now? */
 bool mrpc_peer_can_push(const mrpc_peer *peer);
+/* Sends a whole JSON message of ours as it is (encoded once, for many peers).
+ * MRPC_ESTATE where the transport can't carry it. */
+int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len);
+/* While an mrpc_answer_fn runs: the document and node of the answer's value;
+ * NULL when there is none (a timeout, a lost peer). */
+const mrpc_doc *mrpc_peer_answer_doc(const mrpc_peer *peer, uint32_t *node);
 
 #endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reply grows in request order:
+ *
+ *   reply: [ r1, r2          order: c3 (waits)  c4 (done, stash)  c5 (waits)
+ *
+ * A call at the head of `order` writes straight into `reply`; one behind it
+ * writes into a stash of its own, which is moved over when its turn comes. So
+ * a batch whose methods answer at once never copies.
+ *
+ * The reply is bounded. Results may not use the room that error replies of the
+ * entries still open would need, so that an entry which doesn't fit can always
+ * be told so; only ids longer than the reserve allows for may pass the bound,
+ * by their own length. */
+#include "rpc/batch.h"
+
+#include "json/parse.h"
+#include "rpc/entry.h"
+#include "rpc/envelope.h"
+#include "rpc/pool.h"
+
+static void finish(mrpc_batch *batch);
+
+/* --- in ------------------------------------------------------------------- */
+
+/* Text that is sent when there is no memory to make any. */
+static const char no_memory[] =
+    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":"
+    "\"Internal error\"},\"id\":null}";
+
+static void put_no_memory(mrpc_peer *peer, uint64_t token) {
+  mrpc_peer_put(peer, token, no_memory, sizeof no_memory - 1,
+                MRPC_OUTCOME_ANSWERED);
+}
+
+/* Sends the error that begins in `reply`, with a null id, and clears it. */
+static void put_error(mrpc_peer *peer, uint64_t token, mrpc_buf *reply) {
+  mrpc_envelope_close(reply, "null", 4);
+  peer->stats.errors++;
+  if (reply->err)
+    put_no_memory(peer, token);
+  else
+    mrpc_peer_put(peer, token, reply->data, reply->len, MRPC_OUTCOME_ANSWERED);
+  mrpc_buf_clear(reply);
+}
+
+void mrpc_batch_refuse(mrpc_peer *peer, uint64_t token, const char *what,
+                       uint64_t limit, const char *unit) {
+  mrpc_buf reply;
+  mrpc_buf_init(&reply, &peer->env->mem, SIZE_MAX);
+  mrpc_envelope_add_limit(&reply, MRPC_INVALID_REQUEST, what, limit, unit);
+  put_error(peer, token, &reply);
+}
+
+void mrpc_batch_garble(mrpc_peer *peer, uint64_t token, const char *what,
+                       size_t where) {
+  mrpc_buf reply, text;
+  mrpc_buf_init(&reply, &peer->env->mem, SIZE_MAX);
+  mrpc_buf_init(&text, &peer->env->mem, SIZE_MAX);
+  mrpc_buf_addc(&text, '"');
+  mrpc_buf_adds(&text, what);
+  mrpc_buf_lit(&text, " at byte ");
+  mrpc_buf_addu(&text, where);
+  mrpc_buf_add(&text, "\"", 2);
+  mrpc_error error = {.code = MRPC_PARSE_ERROR};
+  if (text.err == MRPC_OK) {
+    mrpc_log(peer->env, MRPC_LOG_DEBUG, "message is no JSON", "peer",
+             peer->address, "what", text.data, NULL);
+    error.data = peer->explain ? text.data : NULL;
+    error.data_len = text.len - 1;
+  }
+  mrpc_envelope_add_error(&reply, &error);
+  put_error(peer, token, &reply);
+  mrpc_buf_clear(&text);
+}
+
+static void refuse_parse(mrpc_batch *batch, int rc) {
+  mrpc_peer *peer = batch->peer;
+  const mrpc_doc *doc = &batch->loan->doc;
+  if (rc == MRPC_ENOMEM)
+    put_no_memory(peer, batch->token);
+  else if (rc == MRPC_ELIMIT)
+    mrpc_batch_refuse(peer, batch->token, "nested deeper than",
+                      peer->limits.depth, "levels");
+  else
+    mrpc_batch_garble(peer, batch->token, doc->error, doc->error_at);
+}
+
+/* Counts the entries; they must be within the limit before any runs. False
+ * when the message is answered already. */
+static bool open_entries(mrpc_batch *batch) {
+  mrpc_peer *peer = batch->peer;
+  const mrpc_node *root = batch->loan->doc.nodes;
+  batch->is_array = root->type == MRPC_JSON_ARRAY && root->size > 0;
+  batch->next = batch->is_array;
+  batch->left = batch->is_array ? root->size : 1;
+  if (batch->left > peer->limits.batch) {
+    mrpc_batch_refuse(peer, batch->token, "batch exceeds", peer->limits.batch,
+                      "entries");
+    return false;
+  }
+  size_t reply = peer->limits.reply;
+  if (reply == MRPC_UNLIMITED) reply = SIZE_MAX;
+  size_t least = (size_t)batch->left * MRPC_ENTRY_RESERVE;
+  batch->bound = reply > least ? reply : least;
+  return true;
+}
+
+void mrpc_batch_take(mrpc_peer *peer, const mrpc_message *msg) {
+  mrpc_batch *batch = mrpc_pool_take_batch(peer);
+  if (!batch) {
+    put_no_memory(peer, msg->token);
+    return;
+  }
+  batch->token = msg->token;
+  int rc = mrpc_json_parse(&batch->loan->doc, msg->bytes, msg->len,
+                           peer->limits.depth);
+  if (rc == MRPC_OK && open_entries(batch)) {
+    mrpc_list_insert(&peer->batches, &batch->link);
+    mrpc_batch_run(batch);
+    return;
+  }
+  if (rc) refuse_parse(batch, rc);
+  mrpc_pool_give_batch(batch);
+}
+
+/* --- through -------------------------------------------------------------- */
+
+/* Keeps the message beyond the receive that it came with, and clears the marks
+ * of its entries (see cancel.h). */
+static bool keep_text(mrpc_batch *batch) {
+  mrpc_doc *doc = &batch->loan->doc;
+  batch->text = mrpc_mem_copy(&batch->peer->env->mem, doc->text, doc->len);
+  if (!batch->text) return false;
+  batch->text_len = doc->len;
+  doc->text = batch->text;
+  uint32_t node = batch->next;
+  for (uint32_t left = batch->left; left; left--) {
+    doc->nodes[node].spare = 0;
+    node = mrpc_doc_next(doc, node);
+  }
+  return true;
+}
+
+static void queue(mrpc_batch *batch) {
+  mrpc_peer *peer = batch->peer;
+  if (!batch->text && !keep_text(batch)) {
+    mrpc_peer_lose(peer);
+    return;
+  }
+  mrpc_list_remove(&batch->link);
+  mrpc_list_insert(&peer->queued, &batch->link);
+}
+
+/* While a call of ours waits for the other side, its messages are read on, so
+ * new entries are refused instead; those that queue already keep their place
+ * (else both sides might wait for ever). */
+static bool must_queue(const mrpc_batch *batch) {
+  const mrpc_peer *peer = batch->peer;
+  return mrpc_peer_is_full(peer) && (batch->text || !peer->pending.count);
+}
+
+void mrpc_batch_run(mrpc_batch *batch) {
+  mrpc_peer *peer = batch->peer;
+  batch->is_running = true;
+  while (batch->left && !peer->is_lost && !must_queue(batch)) {
+    uint32_t node = batch->next;
+    batch->next = mrpc_doc_next(&batch->loan->doc, node);
+    batch->left--;
+    mrpc_entry_run(batch, node);
+  }
+  batch->is_running = false;
+  if (peer->is_lost) return;
+  if (batch->left) {
+    queue(batch);
+    return;
+  }
+  mrpc_pool_give_loan(batch);
+  if (mrpc_list_is_empty(&batch->order)) finish(batch);
+}
+
+void mrpc_batch_abandon(mrpc_batch *batch) {
+  while (!mrpc_list_is_empty(&batch->order)) {
+    mrpc_call *call = mrpc_list_of(batch->order.next, mrpc_call, in_batch);
+    mrpc_list_remove(&call->in_batch);
+    call->batch = NULL;
+    if (call->is_done) mrpc_pool_give_call(call);
+  }
+  mrpc_pool_give_batch(batch);
+}
+
+/* --- out ------------------------------------------------------------------ */
+
+static bool is_first(const mrpc_batch *batch, const mrpc_call *call) {
+  return batch->order.next == &call->in_batch;
+}
+
+static void separate(const mrpc_batch *batch, mrpc_buf *buf) {
+  if (!batch->is_array || buf != &batch->reply) return;
+  mrpc_buf_addc(buf, buf->len ? ',' : '[');
+}
+
+/* Bytes of the whole reply that one more result may fill up to. */
+static size_t room(const mrpc_batch *batch) {
+  size_t open = (size_t)batch->waiting - 1 + batch->left;
+  size_t kept = open * MRPC_ENTRY_RESERVE + batch->stashed + 1;
+  return batch->bound > kept ? batch->bound - kept : 0;
+}
+
+mrpc_buf *mrpc_batch_place(mrpc_batch *batch, mrpc_call *call) {
+  size_t limit = room(batch);
+  mrpc_buf *buf = &batch->reply;
+  if (!is_first(batch, call)) {
+    buf = &call->stash;
+    limit = limit > batch->reply.len ? limit - batch->reply.len : 0;
+  }
+  buf->limit = limit;
+  call->mark = buf->len;
+  separate(batch, buf);
+  return buf;
+}
+
+void mrpc_batch_replace(mrpc_batch *batch, mrpc_call *call, mrpc_buf *buf) {
+  mrpc_buf_truncate(buf, call->mark);
+  buf->limit = SIZE_MAX;
+  separate(batch, buf);
+}
+
+/* Moves what is done at the head of the order into the reply. */
+static void flush(mrpc_batch *batch) {
+  mrpc_buf *reply = &batch->reply;
+  while (!mrpc_list_is_empty(&batch->order)) {
+    mrpc_call *call = mrpc_list_of(batch->order.next, mrpc_call, in_batch);
+    if (!call->is_done) return;
+    reply->limit = SIZE_MAX;
+    separate(batch, reply);
+    mrpc_buf_add(reply, call->stash.data, call->stash.len);
+    batch->stashed -= call->stash.len;
+    mrpc_list_remove(&call->in_batch);
+    call->batch = NULL;
+    mrpc_pool_give_call(call);
+  }
+}
+
+static mrpc_outcome outcome_of(const mrpc_batch *batch) {
+  if (batch->is_refused && !batch->has_started) return MRPC_OUTCOME_DRAINING;
+  return batch->reply.len ? MRPC_OUTCOME_ANSWERED : MRPC_OUTCOME_SILENT;
+}
+
+/* Everything is answered: sends the reply. */
+static void finish(mrpc_batch *batch) {
+  mrpc_peer *peer = batch->peer;
+  mrpc_buf *reply = &batch->reply;
+  reply->limit = SIZE_MAX;
+  if (batch->is_array && reply->len) mrpc_buf_addc(reply, ']');
+  if (reply->err)
+    mrpc_peer_lose(peer);
+  else
+    mrpc_peer_put(peer, batch->token, reply->data, reply->len,
+                  outcome_of(batch));
+  mrpc_pool_give_batch(batch);
+}
+
+void mrpc_batch_settle(mrpc_batch *batch, mrpc_call *call, bool is_answered) {
+  batch->waiting--;
+  bool first = is_first(batch, call);
+  if (is_answered && !first) {
+    call->is_done = true;
+    batch->stashed += call->stash.len;
+    return;
+  }
+  mrpc_list_remove(&call->in_batch);
+  call->batch = NULL;
+  if (first) flush(batch);
+  bool is_over = !batch->is_running && batch->left == 0 &&
+                 mrpc_list_is_empty(&batch->order);
+  if (is_over) finish(batch);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A call lives from the start of its method to its one answer. While start
+ * runs, its id, name and params are spans of the message; a call that isn't
+ * answered by then is parked: it keeps its id, and the rest is gone.
+ *
+ * The answer goes where the batch says (see batch.c). A call that nobody
+ * waits for, a notification or one whose caller has gone, writes into a buffer
+ * of limit 0, which takes nothing. */
+#include "rpc/call.h"
+
+#include <assert.h>
+
+#include "rpc/batch.h"
+#include "rpc/envelope.h"
+#include "rpc/pool.h"
+
+/* --- birth and waiting ---------------------------------------------------- */
+
+mrpc_call *mrpc_call_new(mrpc_batch *batch, uint32_t id, bool is_notification) {
+  mrpc_peer *peer = batch->peer;
+  mrpc_call *call = mrpc_pool_take_call(peer->dispatch);
+  if (!call) return NULL;
+  call->peer = peer;
+  call->doc = &batch->loan->doc;
+  call->params = MRPC_NO_NODE;
+  call->method = "";
+  call->method_len = 0;
+  call->ended = NULL;
+  call->id = "";
+  call->id_len = 0;
+  call->on_cancel = NULL;
+  call->open = NULL;
+  call->is_notification = is_notification;
+  call->is_cancelled = false;
+  call->is_done = false;
+  call->owns_id = false;
+  call->batch = NULL;
+  if (!is_notification) {
+    call->batch = batch;
+    call->id = mrpc_envelope_id(call->doc, id, &call->id_len);
+    mrpc_list_insert(&batch->order, &call->in_batch);
+    batch->waiting++;
+  }
+  mrpc_list_insert(&peer->calls, &call->in_peer);
+  peer->stats.in_flight++;
+  return call;
+}
+
+void mrpc_call_park(mrpc_call *call) {
+  call->doc = NULL;
+  call->params = MRPC_NO_NODE;
+  call->method = "";
+  call->method_len = 0;
+  call->ended = NULL;
+  if (call->id_len <= sizeof call->own_id) {
+    memcpy(call->own_id, call->id, call->id_len);
+    call->id = call->own_id;
+    return;
+  }
+  char *copy = mrpc_mem_copy(&call->dispatch->env->mem, call->id, call->id_len);
+  call->owns_id = copy != NULL;
+  if (copy) {
+    call->id = copy;
+    return;
+  }
+  call->id = "";
+  call->id_len = 0;
+  if (call->peer) mrpc_peer_lose(call->peer);
+}
+
+static void drop_id(mrpc_call *call) {
+  if (call->owns_id)
+    mrpc_mem_free(&call->dispatch->env->mem, (char *)(uintptr_t)call->id,
+                  call->id_len + 1);
+  call->owns_id = false;
+  call->id = "";
+  call->id_len = 0;
+}
+
+void mrpc_call_cancel(mrpc_call *call, bool is_silent) {
+  call->is_cancelled = true;
+  if (is_silent && call->batch) mrpc_batch_settle(call->batch, call, false);
+  mrpc_call_fn fn = call->on_cancel;
+  call->on_cancel = NULL;
+  if (fn) fn(call, call->cancel_ud);
+}
+
+/* --- what the method asks ------------------------------------------------- */
+
+const mrpc_doc *mrpc_call_doc(const mrpc_call *call, uint32_t *params) {
+  *params = call->params;
+  return call->doc;
+}
+
+const char *mrpc_call_params(const mrpc_call *call, size_t *len) {
+  *len = 0;
+  if (call->params == MRPC_NO_NODE) return "";
+  return mrpc_doc_raw(call->doc, call->params, len);
+}
+
+const char *mrpc_call_method(const mrpc_call *call, size_t *len) {
+  *len = call->method_len;
+  return call->method;
+}
+
+const char *mrpc_call_id(const mrpc_call *call, size_t *len) {
+  *len = call->id_len;
+  return call->id;
+}
+
+bool mrpc_call_is_notification(const mrpc_call *call) {
+  return call->is_notification;
+}
+
+mrpc_peer *mrpc_call_peer(const mrpc_call *call) {
+  return call->peer;
+}
+
+bool mrpc_call_is_cancelled(const mrpc_call *call) {
+  return call->is_cancelled;
+}
+
+void mrpc_call_on_cancel(mrpc_call *call, mrpc_call_fn fn, void *ud) {
+  if (call->is_cancelled) {
+    if (fn) fn(call, ud);
+    return;
+  }
+  call->on_cancel = fn;
+  call->cancel_ud = ud;
+}
+
+/* --- the answer ----------------------------------------------------------- */
+
+/* The call is over. */
+static void end(mrpc_call *call, bool is_answered) {
+  mrpc_peer *peer = call->peer;
+  if (call->ended) *call->ended = true;
+  drop_id(call);
+  if (peer) {
+    mrpc_list_remove(&call->in_peer);
+    peer->stats.in_flight--;
+  }
+  if (call->batch) mrpc_batch_settle(call->batch, call, is_answered);
+  if (!call->batch) mrpc_pool_give_call(call);
+  if (peer) mrpc_peer_changed(peer);
+}
+
+static mrpc_buf *open_answer(mrpc_call *call) {
+  assert(!call->open);
+  if (call->batch) {
+    call->open = mrpc_batch_place(call->batch, call);
+  } else {
+    call->open = &call->stash;
+    call->open->limit = 0;
+    call->mark = 0;
+  }
+  return call->open;
+}
+
+/* The answer can't stand: an error takes its place. False when there is no
+ * memory even for that. */
+static bool substitute(mrpc_call *call, mrpc_buf *buf, int why) {
+  mrpc_batch_replace(call->batch, call, buf);
+  if (why == MRPC_ELIMIT)
+    mrpc_envelope_add_limit(buf, MRPC_REPLY_TOO_LARGE, "reply exceeds",
+                            call->peer->limits.reply, "bytes");
+  else
+    mrpc_envelope_add_error(buf, &(mrpc_error){.code = MRPC_INTERNAL_ERROR});
+  mrpc_envelope_close(buf, call->id, call->id_len);
+  if (buf->err == MRPC_OK) return true;
+  mrpc_buf_truncate(buf, call->mark);
+  mrpc_peer_lose(call->peer);
+  return false;
+}
+
+static int close_answer(mrpc_call *call, bool is_error) {
+  mrpc_buf *buf = call->open;
+  call->open = NULL;
+  bool is_answered = call->batch != NULL;
+  int rc = MRPC_OK;
+  if (is_answered) {
+    mrpc_envelope_close(buf, call->id, call->id_len);
+    rc = buf->err;
+    if (rc) is_answered = substitute(call, buf, rc);
+    if (rc || is_error) call->peer->stats.errors++;
+  } else {
+    mrpc_buf_truncate(buf, 0);
+  }
+  end(call, is_answered);
+  return rc;
+}
+
+mrpc_buf *mrpc_call_open_result(mrpc_call *call) {
+  mrpc_buf *buf = open_answer(call);
+  mrpc_envelope_open(buf);
+  return buf;
+}
+
+int mrpc_call_close_result(mrpc_call *call) {
+  return close_answer(call, false);
+}
+
+void mrpc_call_undo_result(mrpc_call *call) {
+  mrpc_buf_truncate(call->open, call->mark);
+  call->open = NULL;
+}
+
+int mrpc_call_reply(mrpc_call *call, const char *json, size_t len) {
+  mrpc_buf_add(mrpc_call_open_result(call), json, len);
+  return mrpc_call_close_result(call);
+}
+
+int mrpc_call_fail(mrpc_call *call, int64_t code, const char *message,
+                   size_t message_len, const char *data, size_t data_len) {
+  mrpc_error error = {code, message, message_len, data, data_len};
+  mrpc_envelope_add_error(open_answer(call), &error);
+  return close_answer(call, true);
+}
+
+int mrpc_call_error(mrpc_call *call, int code, const char *message,
+                    const char *data) {
+  return mrpc_call_fail(call, code, message, message ? strlen(message) : 0,
+                        data, data ? strlen(data) : 0);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The structs that the files of this layer share, and what they ask of a peer;
+ * no other layer includes it. Who holds what:
+ *
+ *   dispatch -- pools of free calls, batches and documents
+ *   peer     -- batches: one a message of which requests are unanswered
+ *            -- calls: all that have started and aren't answered
+ *            -- pending: calls of ours that the other side hasn't answered
+ *   batch    -- order: requests whose replies aren't in `reply` yet
+ *
+ * A call outlives its peer and its batch when it must: then both pointers are
+ * NULL, it belongs to nobody but the one who will answer it, and the answer
+ * is thrown away. */
+#ifndef MRPC_RPC_CORE_H
+#define MRPC_RPC_CORE_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "json/document.h"
+#include "rpc/call.h"
+#include "rpc/peer.h"
+
+typedef struct mrpc_batch mrpc_batch;
+
+/* A document that is on loan from the pool, or free in it. */
+typedef struct mrpc_loan {
+  mrpc_doc doc;
+  struct mrpc_loan *next_free;
+} mrpc_loan;
+
+struct mrpc_dispatch {
+  mrpc_env *env;
+  mrpc_map native;
+  const mrpc_map *scripted; /* the runtime's, or `empty` */
+  mrpc_map empty;
+  mrpc_buf scratch; /* for short texts; empty between uses */
+  mrpc_call *free_calls;
+  mrpc_batch *free_batches;
+  mrpc_loan *free_loans;
+  uint32_t free_call_count; /* of what the pools hold, which is bounded */
+  uint32_t free_batch_count;
+  uint32_t free_loan_count;
+  uint64_t last_peer; /* id of the newest peer */
+  size_t users;       /* its owner, peers and calls; the last one frees it */
+};
+
+enum {
+  MRPC_OWN_ID = 40,        /* longest id that is kept without allocation */
+  MRPC_ENTRY_RESERVE = 160 /* room for an error reply; see batch.c */
+};
+
+struct mrpc_call {
+  mrpc_link in_batch; /* in batch->order; a notification isn't */
+  mrpc_link in_peer;  /* in peer->calls */
+  mrpc_peer *peer;    /* NULL: it has gone, nobody waits for the answer */
+  mrpc_batch *batch;  /* NULL: no answer is sent */
+  mrpc_dispatch *dispatch;
+  const mrpc_doc *doc; /* these five only until start returns */
+  const char *method;
+  size_t method_len;
+  uint32_t params;
+  bool *ended;    /* set when the call ends inside its start */
+  const char *id; /* raw; in the message, later in own_id or allocated */
+  size_t id_len;
+  mrpc_call_fn on_cancel;
+  void *cancel_ud;
+  mrpc_buf *open; /* the buffer between open_result and close_result */
+  size_t mark;    /* where the answer begins in it */
+  mrpc_buf stash; /* an answer that waits for those before it */
+  mrpc_call *next_free;
+  bool is_notification;
+  bool is_cancelled;
+  bool is_done; /* answered into `stash` */
+  bool owns_id; /* `id` is allocated, with a byte more than id_len */
+  char own_id[MRPC_OWN_ID];
+};
+
+struct mrpc_batch {
+  mrpc_link link; /* in peer->batches, or peer->queued while entries wait */
+  mrpc_peer *peer;
+  mrpc_link order; /* requests in their order: waiting, or done and stashed */
+  mrpc_loan *loan; /* the parsed message, while entries are left */
+  char *text;      /* own copy of it, once entries had to wait */
+  size_t text_len;
+  uint64_t token;   /* of the framing */
+  uint32_t next;    /* node of the next entry */
+  uint32_t left;    /* entries not yet read */
+  uint32_t waiting; /* requests in `order` that have no answer yet */
+  size_t stashed;   /* bytes in the stashes */
+  size_t bound;     /* of the whole reply */
+  mrpc_buf reply;
+  mrpc_batch *next_free;
+  bool is_array;
+  bool is_running;  /* its loop is on the stack */
+  bool has_started; /* a method was started */
+  bool is_refused;  /* an entry was refused since the peer drains */
+};
+
+struct mrpc_peer {
+  mrpc_env *env;
+  mrpc_dispatch *dispatch;
+  mrpc_framing *framing;
+  mrpc_limits limits;
+  const char *transport;
+  char *address; /* owned */
+  size_t address_len;
+  mrpc_peer_fn on_wake;
+  void *ud;
+  uint64_t id;
+
+  mrpc_buf rest;    /* received, and not taken yet since the peer is held */
+  size_t rest_at;   /* how much of it is taken */
+  mrpc_buf sending; /* what output shows; framing->out gathers meanwhile */
+  size_t sent;      /* how much of it is sent */
+
+  mrpc_link batches;
+  mrpc_link queued;
+  mrpc_link calls;
+  mrpc_map pending;           /* by the eight bytes of their ids */
+  int64_t last_id;            /* of our calls */
+  const mrpc_doc *answer_doc; /* while an answer is delivered */
+  uint32_t answer_node;
+  mrpc_peer_stats stats;
+  unsigned warned; /* kinds of stray answers that were logged */
+
+  mrpc_timer timer;  /* the earliest of these; always started */
+  uint64_t write_at; /* output must have moved */
+  uint64_t close_at; /* the last answers must be out */
+  bool is_due;       /* there is something that was put off */
+
+  int failed;   /* MRPC_OK or the fatal code that recv gives */
+  bool explain; /* error objects tell details */
+  bool reject_duplicate_ids;
+  bool is_busy;   /* recv, eof, the timer or end is on the stack */
+  bool is_waking; /* on_wake is */
+  bool has_news;  /* output that the embedder doesn't know of */
+  bool is_draining;
+  bool is_choked;  /* held output passed its limit */
+  bool is_held;    /* reading was stopped by a limit */
+  bool has_eof;    /* the other side has ended its input */
+  bool is_read;    /* and all of it was taken; or it can't be followed */
+  bool is_dropped; /* the connection is dead: no output either */
+  bool is_lost;    /* nothing is taken or answered any more; ends soon */
+  bool is_over;    /* everything was cancelled and failed */
+};
+
+/* --- peer.c --------------------------------------------------------------- */
+
+/* Are as many calls in flight as may be? */
+static inline bool mrpc_peer_is_full(const mrpc_peer *peer) {
+  return peer->stats.in_flight >= peer->limits.in_flight;
+}
+
+/* Gives a reply to the framing; `len` 0 is none. mrpc_peer_changed follows. */
+void mrpc_peer_put(mrpc_peer *peer, uint64_t token, const char *bytes,
+                   size_t len, mrpc_outcome outcome);
+/* Ends the conversation for lack of memory. The calls are told later, never
+ * from here: the caller may be a handler. */
+void mrpc_peer_lose(mrpc_peer *peer);
+/* A call has ended or output was added: tells the embedder, unless he is the
+ * one who called, and lets the timer go on with what a limit held back. */
+void mrpc_peer_changed(mrpc_peer *peer);
+/* Runs on_wake, unless the embedder is the one who called. */
+void mrpc_peer_wake(mrpc_peer *peer);
+/* Takes what was held back, as far as the limits let it. */
+void mrpc_peer_pump(mrpc_peer *peer);
+/* Cancels all calls in, fails all calls out. What stands in the output stays.
+ */
+void mrpc_peer_end(mrpc_peer *peer);
+
+/* --- output.c ------------------------------------------------------------- */
+
+/* Bytes of output that aren't sent yet; held counts those too that the framing
+ * keeps back until it is their turn. */
+size_t mrpc_output_waiting(const mrpc_peer *peer);
+size_t mrpc_output_held(const mrpc_peer *peer);
+
+/* --- call.c --------------------------------------------------------------- */
+
+/* A call in flight; a request stands last in the batch's order, with the id at
+ * node `id` of the batch's document. NULL: out of memory. */
+mrpc_call *mrpc_call_new(mrpc_batch *batch, uint32_t id, bool is_notification);
+/* Its start has returned and it isn't answered: keeps what it needs. */
+void mrpc_call_park(mrpc_call *call);
+/* Marks it and runs its on_cancel. A silent one is not answered. */
+void mrpc_call_cancel(mrpc_call *call, bool is_silent);
+
+/* --- deadline.c ----------------------------------------------------------- */
+
+/* Starts the one timer. MRPC_ENOMEM. */
+int mrpc_deadline_open(mrpc_peer *peer);
+void mrpc_deadline_close(mrpc_peer *peer);
+/* Some deadline may have become earlier. */
+void mrpc_deadline_update(mrpc_peer *peer);
+
+#endif

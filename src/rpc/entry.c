@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every request becomes a call, even one that is refused: so an error takes
+ * its place in the order of replies in the same way as a result. What is
+ * refused as a notification is dropped without a word (JSON-RPC 2.0 §4.1). */
+#include "rpc/entry.h"
+
+#include "json/parse.h"
+#include "json/write.h"
+#include "rpc/cancel.h"
+#include "rpc/envelope.h"
+#include "rpc/id.h"
+#include "rpc/pending.h"
+
+/* A method's name as decoded; `copy` is to be freed when it isn't NULL. */
+typedef struct name {
+  const char *text;
+  size_t len;
+  char *copy;
+  size_t size;
+} name;
+
+static int read_name(const mrpc_env *env, const mrpc_doc *doc, uint32_t node,
+                     name *out) {
+  const mrpc_node *n = &doc->nodes[node];
+  *out = (name){.text = doc->text + n->u.at.start, .len = n->size};
+  if (!(n->flags & MRPC_JSON_ESCAPED)) return MRPC_OK;
+  out->size = n->size;
+  out->copy = mrpc_mem_resize(&env->mem, NULL, 0, out->size);
+  if (!out->copy) return MRPC_ENOMEM;
+  out->len = mrpc_json_unescape(out->text, n->size, out->copy);
+  out->text = out->copy;
+  return MRPC_OK;
+}
+
+/* A request that never starts. */
+static void fail_request(mrpc_batch *batch, const mrpc_envelope *e,
+                         const mrpc_error *error) {
+  mrpc_call *call = mrpc_call_new(batch, e->id, false);
+  if (!call) {
+    mrpc_peer_lose(batch->peer);
+    return;
+  }
+  mrpc_call_fail(call, error->code, error->message, error->message_len,
+                 error->data, error->data_len);
+}
+
+static void refuse(mrpc_batch *batch, const mrpc_envelope *e, int code,
+                   const char *message) {
+  const mrpc_peer *peer = batch->peer;
+  bool is_request = e->kind == MRPC_ENVELOPE_REQUEST;
+  int level = code == MRPC_BUSY ? MRPC_LOG_WARN : MRPC_LOG_DEBUG;
+  mrpc_log(peer->env, level,
+           is_request ? "request refused" : "notification dropped", "peer",
+           peer->address, "why", mrpc_envelope_phrase(code), NULL);
+  if (!is_request) return;
+  mrpc_error error = {.code = code, .message = message};
+  if (message) error.message_len = strlen(message);
+  fail_request(batch, e, &error);
+}
+
+/* The phrases of faults hold `"`, so that they are written as JSON. */
+static void refuse_invalid(mrpc_batch *batch, const mrpc_envelope *e) {
+  const mrpc_peer *peer = batch->peer;
+  mrpc_log(peer->env, MRPC_LOG_DEBUG, "invalid request", "peer", peer->address,
+           "what", e->fault, NULL);
+  mrpc_error error = {.code = MRPC_INVALID_REQUEST};
+  mrpc_buf data;
+  mrpc_buf_init(&data, &peer->env->mem, SIZE_MAX);
+  if (peer->explain) {
+    mrpc_json_write_text(&data, e->fault, strlen(e->fault));
+    error.data = data.err ? NULL : data.data;
+    error.data_len = data.len;
+  }
+  fail_request(batch, e, &error);
+  mrpc_buf_clear(&data);
+}
+
+static bool is_duplicate(const mrpc_batch *batch, const mrpc_envelope *e) {
+  const mrpc_peer *peer = batch->peer;
+  if (!peer->reject_duplicate_ids || e->kind != MRPC_ENVELOPE_REQUEST)
+    return false;
+  size_t len;
+  const char *id = mrpc_envelope_id(&batch->loan->doc, e->id, &len);
+  return mrpc_cancel_find(peer, id, len) != NULL;
+}
+
+/* May the method start? If not, the request is answered. */
+static bool admit(mrpc_batch *batch, const mrpc_envelope *e,
+                  const mrpc_method *method) {
+  const mrpc_peer *peer = batch->peer;
+  if (!method) {
+    refuse(batch, e, MRPC_METHOD_NOT_FOUND, NULL);
+  } else if (peer->is_draining) {
+    batch->is_refused = true;
+    refuse(batch, e, MRPC_SHUTTING_DOWN, NULL);
+  } else if (mrpc_peer_is_full(peer)) {
+    refuse(batch, e, MRPC_BUSY, NULL);
+  } else if (is_duplicate(batch, e)) {
+    refuse(batch, e, MRPC_INVALID_REQUEST, "Invalid Request: duplicate id");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+static void start(mrpc_batch *batch, const mrpc_envelope *e,
+                  const mrpc_method *method, const name *called) {
+  bool is_notification = e->kind == MRPC_ENVELOPE_NOTIFICATION;
+  mrpc_call *call = mrpc_call_new(batch, e->id, is_notification);
+  if (!call) {
+    mrpc_peer_lose(batch->peer);
+    return;
+  }
+  bool ended = false;
+  call->ended = &ended;
+  call->params = e->params;
+  call->method = called->text;
+  call->method_len = called->len;
+  batch->has_started = true;
+  method->start(call, method->ud);
+  if (!ended) mrpc_call_park(call);
+}
+
+static void run_method(mrpc_batch *batch, const mrpc_envelope *e) {
+  mrpc_peer *peer = batch->peer;
+  const mrpc_doc *doc = &batch->loan->doc;
+  name called;
+  if (read_name(peer->env, doc, e->method, &called)) {
+    refuse(batch, e, MRPC_INTERNAL_ERROR, NULL);
+    return;
+  }
+  bool is_request = e->kind == MRPC_ENVELOPE_REQUEST;
+  if (is_request)
+    peer->stats.requests++;
+  else
+    peer->stats.notifications++;
+  const mrpc_method *method =
+      mrpc_dispatch_find(peer->dispatch, called.text, called.len);
+  bool is_taken =
+      !method && !is_request &&
+      mrpc_cancel_take(peer, doc, e->params, called.text, called.len);
+  if (!is_taken && admit(batch, e, method)) start(batch, e, method, &called);
+  mrpc_mem_free(&peer->env->mem, called.copy, called.size);
+}
+
+/* An entry that was cancelled while it queued never starts. */
+static bool is_cancelled(mrpc_batch *batch, uint32_t node,
+                         const mrpc_envelope *e) {
+  if (!batch->text) return false;
+  uint16_t mark = batch->loan->doc.nodes[node].spare;
+  if (mark == MRPC_ENTRY_CANCELLED)
+    refuse(batch, e, MRPC_REQUEST_CANCELLED, NULL);
+  return mark != 0;
+}
+
+void mrpc_entry_run(mrpc_batch *batch, uint32_t node) {
+  const mrpc_doc *doc = &batch->loan->doc;
+  mrpc_envelope e;
+  mrpc_envelope_read(doc, node, &e);
+  switch (e.kind) {
+    case MRPC_ENVELOPE_REQUEST:
+    case MRPC_ENVELOPE_NOTIFICATION:
+      if (!is_cancelled(batch, node, &e)) run_method(batch, &e);
+      break;
+    case MRPC_ENVELOPE_RESPONSE:
+    case MRPC_ENVELOPE_BAD_RESPONSE:
+      mrpc_pending_answer(batch->peer, doc, &e);
+      break;
+    case MRPC_ENVELOPE_INVALID: refuse_invalid(batch, &e); break;
+  }
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Output goes through two buffers that change places: the framing writes into
+ * its own while the other stands still for the embedder to send. */
+#include "rpc/core.h"
+
+enum { KEEP = 1024 }; /* bytes of buffer that an idle peer keeps */
+
+size_t mrpc_output_waiting(const mrpc_peer *peer) {
+  return peer->sending.len - peer->sent + peer->framing->out.len;
+}
+
+size_t mrpc_output_held(const mrpc_peer *peer) {
+  return mrpc_output_waiting(peer) + peer->framing->held;
+}
+
+static void added(mrpc_peer *peer) {
+  peer->has_news = true;
+  if (mrpc_output_held(peer) > peer->limits.output) peer->is_choked = true;
+}
+
+void mrpc_peer_put(mrpc_peer *peer, uint64_t token, const char *bytes,
+                   size_t len, mrpc_outcome outcome) {
+  mrpc_framing *f = peer->framing;
+  if (peer->is_lost) return;
+  int rc = len ? f->vt->put(f, token, bytes, len, outcome)
+               : f->vt->none(f, token, outcome);
+  if (rc) mrpc_peer_lose(peer);
+  added(peer);
+}
+
+bool mrpc_peer_can_push(const mrpc_peer *peer) {
+  const mrpc_framing *f = peer->framing;
+  return !peer->is_lost && f->vt->push && f->vt->can_push(f);
+}
+
+int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len) {
+  if (!mrpc_peer_can_push(peer)) return MRPC_ESTATE;
+  int rc = peer->framing->vt->push(peer->framing, json, len);
+  if (rc) return rc;
+  added(peer);
+  mrpc_peer_changed(peer);
+  return MRPC_OK;
+}
+
+static void swap(mrpc_buf *a, mrpc_buf *b) {
+  mrpc_buf other = *a;
+  *a = *b;
+  *b = other;
+}
+
+size_t mrpc_peer_output(mrpc_peer *peer, const char **bytes) {
+  *bytes = "";
+  if (peer->is_dropped) return 0;
+  mrpc_buf *sending = &peer->sending;
+  if (sending->len == 0 && peer->framing->out.len) {
+    swap(sending, &peer->framing->out);
+    peer->write_at = mrpc_env_after(peer->env, peer->limits.write_time);
+    mrpc_deadline_update(peer);
+  }
+  if (sending->len) *bytes = sending->data + peer->sent;
+  return sending->len - peer->sent;
+}
+
+void mrpc_peer_sent(mrpc_peer *peer, size_t len) {
+  mrpc_buf *sending = &peer->sending;
+  if (len == 0 || peer->is_dropped) return;
+  peer->sent += len;
+  peer->write_at = UINT64_MAX;
+  if (peer->sent < sending->len) {
+    peer->write_at = mrpc_env_after(peer->env, peer->limits.write_time);
+  } else {
+    peer->sent = 0;
+    mrpc_buf_truncate(sending, 0);
+    mrpc_buf_relax(sending, KEEP);
+  }
+  if (peer->is_choked && mrpc_output_held(peer) <= peer->limits.output / 2) {
+    peer->is_choked = false;
+    mrpc_peer_changed(peer);
+  }
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loop of one conversation. Bytes go through the framing, message by
+ * message, as far as the limits let them; what they hold back stays in `rest`
+ * until calls have ended or output has left. `is_busy` marks that one of the
+ * embedder's own calls is on the stack: it sees afterwards what has changed,
+ * so on_wake is for all other times.
+ *
+ * Nothing in here calls back into handlers from inside an answer: what an
+ * answer makes possible (more input, the end for lack of memory) is put off
+ * to the peer's timer, due at once. */
+#include "rpc/peer.h"
+
+#include <assert.h>
+
+#include "rpc/batch.h"
+#include "rpc/pending.h"
+#include "rpc/pool.h"
+
+static void finish_input(mrpc_peer *peer);
+
+/* --- birth and death ------------------------------------------------------ */
+
+static void init(mrpc_peer *peer, const mrpc_peer_config *config) {
+  const mrpc_mem *mem = &config->env->mem;
+  peer->env = config->env;
+  peer->dispatch = config->dispatch;
+  if (config->limits) peer->limits = *config->limits;
+  mrpc_limits_init(&peer->limits);
+  peer->transport = config->transport ? config->transport : "";
+  peer->on_wake = config->on_wake;
+  peer->ud = config->ud;
+  peer->explain = config->explain;
+  peer->reject_duplicate_ids = config->reject_duplicate_ids;
+  mrpc_buf_init(&peer->rest, mem, SIZE_MAX);
+  mrpc_buf_init(&peer->sending, mem, SIZE_MAX);
+  mrpc_list_init(&peer->batches);
+  mrpc_list_init(&peer->queued);
+  mrpc_list_init(&peer->calls);
+  mrpc_map_init(&peer->pending, mem, config->env->seed);
+}
+
+int mrpc_peer_new(const mrpc_peer_config *config, mrpc_framing *framing,
+                  mrpc_peer **out) {
+  const mrpc_mem *mem = &config->env->mem;
+  const char *address = config->address ? config->address : "";
+  size_t len = strlen(address);
+  mrpc_peer *peer = mrpc_mem_new(mem, sizeof *peer);
+  char *copy = peer ? mrpc_mem_copy(mem, address, len) : NULL;
+  if (copy) init(peer, config);
+  if (!copy || mrpc_deadline_open(peer)) {
+    mrpc_mem_free(mem, copy, len + 1);
+    mrpc_mem_free(mem, peer, sizeof *peer);
+    framing->vt->free(framing);
+    return MRPC_ENOMEM;
+  }
+  peer->address = copy;
+  peer->address_len = len;
+  peer->framing = framing;
+  peer->dispatch->users++;
+  peer->id = ++peer->dispatch->last_peer;
+  mrpc_deadline_update(peer);
+  *out = peer;
+  return MRPC_OK;
+}
+
+void mrpc_peer_free(mrpc_peer *peer) {
+  if (!peer) return;
+  assert(!peer->is_busy && !peer->is_waking);
+  mrpc_peer_end(peer);
+  mrpc_deadline_close(peer);
+  peer->framing->vt->free(peer->framing);
+  mrpc_buf_clear(&peer->rest);
+  mrpc_buf_clear(&peer->sending);
+  mrpc_map_clear(&peer->pending);
+  mrpc_dispatch_release(peer->dispatch);
+  const mrpc_mem *mem = &peer->env->mem;
+  mrpc_mem_free(mem, peer->address, peer->address_len + 1);
+  mrpc_mem_free(mem, peer, sizeof *peer);
+}
+
+static void abandon_batches(mrpc_link *head) {
+  while (!mrpc_list_is_empty(head))
+    mrpc_batch_abandon(mrpc_list_of(head->next, mrpc_batch, link));
+}
+
+static void clear_rest(mrpc_peer *peer) {
+  mrpc_buf_clear(&peer->rest);
+  peer->rest_at = 0;
+}
+
+/* First all are detached, then they are told: what they do then can't reach
+ * the peer any more. */
+static void cancel_calls(mrpc_peer *peer) {
+  mrpc_link gone;
+  mrpc_list_init(&gone);
+  while (!mrpc_list_is_empty(&peer->calls)) {
+    mrpc_link *link = peer->calls.next;
+    mrpc_list_remove(link);
+    mrpc_list_insert(&gone, link);
+    mrpc_list_of(link, mrpc_call, in_peer)->peer = NULL;
+  }
+  peer->stats.in_flight = 0;
+  while (!mrpc_list_is_empty(&gone)) {
+    mrpc_link *link = gone.next;
+    mrpc_list_remove(link);
+    mrpc_call_cancel(mrpc_list_of(link, mrpc_call, in_peer), false);
+  }
+}
+
+void mrpc_peer_end(mrpc_peer *peer) {
+  if (peer->is_over) return;
+  bool was_busy = peer->is_busy;
+  peer->is_busy = true;
+  peer->is_over = true;
+  peer->is_lost = true;
+  peer->is_read = true;
+  clear_rest(peer);
+  abandon_batches(&peer->queued);
+  abandon_batches(&peer->batches);
+  cancel_calls(peer);
+  mrpc_pending_fail(peer, MRPC_ECLOSED);
+  peer->is_busy = was_busy;
+}
+
+/* Lets the timer do at once what can't be done from here. */
+static void put_off(mrpc_peer *peer) {
+  if (peer->is_busy) return;
+  peer->is_due = true;
+  mrpc_deadline_update(peer);
+}
+
+void mrpc_peer_drop(mrpc_peer *peer) {
+  peer->is_dropped = true;
+  peer->is_lost = true;
+  if (peer->is_busy || peer->is_waking)
+    put_off(peer);
+  else
+    mrpc_peer_end(peer);
+}
+
+void mrpc_peer_lose(mrpc_peer *peer) {
+  peer->failed = MRPC_ENOMEM;
+  peer->is_lost = true;
+  put_off(peer);
+}
+
+/* --- what holds it back --------------------------------------------------- */
+
+/* Is a limit reached? While a call of ours waits for the other side its
+ * messages are taken all the same, for its answer is among them. */
+static bool is_limited(const mrpc_peer *peer) {
+  if (peer->is_choked) return true;
+  if (peer->pending.count) return false;
+  return mrpc_peer_is_full(peer) || !mrpc_list_is_empty(&peer->queued);
+}
+
+static bool is_stopped(const mrpc_peer *peer) {
+  return peer->is_read || peer->framing->closing || peer->is_lost;
+}
+
+static void enter(mrpc_peer *peer) {
+  assert(!peer->is_busy);
+  peer->is_busy = true;
+}
+
+static void leave(mrpc_peer *peer) {
+  if (peer->is_lost) mrpc_peer_end(peer);
+  peer->is_busy = false;
+  peer->has_news = false;
+  peer->is_held = peer->rest.len > 0 || is_limited(peer);
+  mrpc_deadline_update(peer);
+}
+
+void mrpc_peer_changed(mrpc_peer *peer) {
+  if (peer->is_busy) return;
+  if (peer->is_held && !is_limited(peer)) peer->is_due = true;
+  mrpc_deadline_update(peer);
+  bool is_news = peer->has_news || mrpc_peer_is_done(peer);
+  peer->has_news = false;
+  if (is_news) mrpc_peer_wake(peer);
+}
+
+void mrpc_peer_wake(mrpc_peer *peer) {
+  if (peer->is_busy || !peer->on_wake) return;
+  bool was_waking = peer->is_waking;
+  peer->is_waking = true;
+  peer->on_wake(peer, peer->ud);
+  peer->is_waking = was_waking;
+}
+
+/* --- input ---------------------------------------------------------------- */
+
+/* Nothing more will come: nobody answers our calls. */
+static void stop_reading(mrpc_peer *peer) {
+  if (peer->is_read) return;
+  peer->is_read = true;
+  clear_rest(peer);
+  mrpc_pending_fail(peer, MRPC_ECLOSED);
+}
+
+/* The bytes can't be followed any further. Calls in flight are answered. */
+static void break_off(mrpc_peer *peer, int code) {
+  const char *why = peer->framing->error ? peer->framing->error : "";
+  mrpc_log(peer->env, MRPC_LOG_INFO, "input broken off", "peer", peer->address,
+           "why", why, NULL);
+  if (code == MRPC_ESYNTAX) mrpc_batch_garble(peer, 0, why, 0);
+  if (peer->failed == MRPC_OK) peer->failed = MRPC_EPROTO;
+  peer->close_at = mrpc_env_after(peer->env, peer->limits.half_closed);
+  stop_reading(peer);
+}
+
+static void take_message(mrpc_peer *peer, int rc, const mrpc_message *msg) {
+  switch (rc) {
+    case MRPC_PARTIAL: break;
+    case MRPC_OK: mrpc_batch_take(peer, msg); break;
+    case MRPC_ELIMIT:
+      mrpc_batch_refuse(peer, msg->token, "message exceeds",
+                        peer->limits.message, "bytes");
+      break;
+    case MRPC_ENOMEM: mrpc_peer_lose(peer); break;
+    case MRPC_ECLOSED: peer->is_lost = true; break;
+    default: break_off(peer, rc);
+  }
+}
+
+/* Takes messages from the bytes until they, or a limit, are at their end; says
+ * how many bytes it took. */
+static size_t take(mrpc_peer *peer, const char *bytes, size_t len) {
+  mrpc_framing *f = peer->framing;
+  size_t at = 0;
+  while (at < len && !is_stopped(peer) && !is_limited(peer)) {
+    mrpc_message msg = {0};
+    size_t used = 0;
+    int rc = f->vt->recv(f, bytes + at, len - at, &used, &msg);
+    at += used;
+    take_message(peer, rc, &msg);
+  }
+  if (!is_stopped(peer)) return at;
+  if (f->closing) stop_reading(peer);
+  return len;
+}
+
+static void keep_rest(mrpc_peer *peer, const char *bytes, size_t len) {
+  mrpc_buf_add(&peer->rest, bytes, len);
+  if (peer->rest.err) mrpc_peer_lose(peer);
+}
+
+/* What was taken stays in place until it is half of all, so that many small
+ * steps don't move the rest as many times. */
+static void take_rest(mrpc_peer *peer) {
+  mrpc_buf *rest = &peer->rest;
+  if (rest->len == 0) return;
+  size_t at = peer->rest_at;
+  size_t used = take(peer, rest->data + at, rest->len - at);
+  if (rest->len == 0) return;
+  peer->rest_at = at + used;
+  if (peer->rest_at < rest->len / 2) return;
+  mrpc_buf_consume(rest, peer->rest_at);
+  peer->rest_at = 0;
+  mrpc_buf_relax(rest, 0);
+}
+
+static void go_on(mrpc_peer *peer) {
+  while (!mrpc_list_is_empty(&peer->queued) && !mrpc_peer_is_full(peer) &&
+         !peer->is_lost)
+    mrpc_batch_run(mrpc_list_of(peer->queued.next, mrpc_batch, link));
+  take_rest(peer);
+  if (peer->has_eof && peer->rest.len == 0 && !is_limited(peer))
+    finish_input(peer);
+}
+
+void mrpc_peer_pump(mrpc_peer *peer) {
+  enter(peer);
+  if (!peer->is_lost) go_on(peer);
+  if (peer->framing->closing) stop_reading(peer);
+  leave(peer);
+}
+
+int mrpc_peer_recv(mrpc_peer *peer, const void *bytes, size_t len) {
+  if (peer->failed) return peer->failed;
+  if (peer->has_eof || is_stopped(peer)) return MRPC_OK;
+  enter(peer);
+  size_t at = peer->rest.len ? 0 : take(peer, bytes, len);
+  if (at < len) keep_rest(peer, (const char *)bytes + at, len - at);
+  if (at == 0) take_rest(peer);
+  leave(peer);
+  return peer->failed;
+}
+
+static void finish_input(mrpc_peer *peer) {
+  if (is_stopped(peer)) return;
+  mrpc_framing *f = peer->framing;
+  mrpc_message msg = {0};
+  take_message(peer, f->vt->eof(f, &msg), &msg);
+  stop_reading(peer);
+}
+
+int mrpc_peer_eof(mrpc_peer *peer) {
+  if (peer->failed) return peer->failed;
+  if (peer->has_eof || is_stopped(peer)) return MRPC_OK;
+  enter(peer);
+  peer->has_eof = true;
+  peer->close_at = mrpc_env_after(peer->env, peer->limits.half_closed);
+  go_on(peer);
+  leave(peer);
+  return peer->failed;
+}
+
+void mrpc_peer_drain(mrpc_peer *peer) {
+  mrpc_framing *f = peer->framing;
+  if (peer->is_draining || peer->is_over) return;
+  peer->is_draining = true;
+  if (f->vt->drain) f->vt->drain(f);
+  mrpc_deadline_update(peer);
+}
+
+/* --- what the embedder asks ----------------------------------------------- */
+
+bool mrpc_peer_wants_read(const mrpc_peer *peer) {
+  return !peer->has_eof && !is_stopped(peer) && !is_limited(peer) &&
+         peer->rest.len == 0;
+}
+
+/* Has everything come to its end, output aside? */
+static bool is_ended(const mrpc_peer *peer) {
+  if (peer->is_over) return true;
+  bool is_last = peer->is_read || peer->is_draining || peer->framing->closing;
+  return is_last && peer->stats.in_flight == 0 && peer->rest.len == 0 &&
+         mrpc_list_is_empty(&peer->queued);
+}
+
+bool mrpc_peer_is_done(const mrpc_peer *peer) {
+  if (peer->is_dropped) return true;
+  return is_ended(peer) && mrpc_output_waiting(peer) == 0;
+}
+
+void mrpc_peer_get_stats(const mrpc_peer *peer, mrpc_peer_stats *out) {
+  *out = peer->stats;
+  out->pending = peer->pending.count;
+  out->held = mrpc_output_held(peer);
+}
+
+void *mrpc_peer_ud(const mrpc_peer *peer) {
+  return peer->ud;
+}
+
+const char *mrpc_peer_transport(const mrpc_peer *peer) {
+  return peer->transport;
+}
+
+const char *mrpc_peer_address(const mrpc_peer *peer) {
+  return peer->address;
+}
+
+uint64_t mrpc_peer_id(const mrpc_peer *peer) {
+  return peer->id;
+}
+
+mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer) {
+  return peer->framing;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Our ids are integers that count up from 1, one row a peer, and never reach
+ * 2^53: so that every JSON library carries them unharmed. An answer's id is
+ * matched by value: `1`, `1.0` and `1e0` are the id 1, `"1"` is none. */
+#include "rpc/pending.h"
+
+#include "json/number.h"
+#include "json/write.h"
+
+typedef struct pending {
+  int64_t id; /* its eight bytes are the key in peer->pending */
+  mrpc_peer *peer;
+  mrpc_timer timer;
+  mrpc_answer_fn fn;
+  void *ud;
+} pending;
+
+/* Kinds of stray answers; the first of each is a warning. */
+typedef enum stray {
+  STRAY_UNKNOWN,
+  STRAY_MALFORMED,
+  STRAY_NULL_ID,
+} stray;
+
+/* --- out ------------------------------------------------------------------ */
+
+static void forget(pending *p) {
+  mrpc_peer *peer = p->peer;
+  mrpc_timer_stop(&peer->env->timers, &p->timer);
+  mrpc_map_remove(&peer->pending, (const char *)&p->id, sizeof p->id);
+  mrpc_mem_free(&peer->env->mem, p, sizeof *p);
+}
+
+/* Ends one call; nobody can find it any more when its function runs. */
+static void deliver(pending *p, const mrpc_answer *answer) {
+  mrpc_peer *peer = p->peer;
+  mrpc_answer_fn fn = p->fn;
+  void *ud = p->ud;
+  forget(p);
+  if (fn) fn(peer, answer, ud);
+}
+
+static void on_timeout(mrpc_timer *timer) {
+  deliver(mrpc_list_of(timer, pending, timer),
+          &(mrpc_answer){.result = MRPC_ETIMEOUT, .json = ""});
+}
+
+static pending *add(mrpc_peer *peer, double timeout, mrpc_answer_fn fn,
+                    void *ud) {
+  pending *p = mrpc_mem_new(&peer->env->mem, sizeof *p);
+  if (!p) return NULL;
+  *p = (pending){.id = ++peer->last_id, .peer = peer, .fn = fn, .ud = ud};
+  p->timer.fn = on_timeout;
+  uint64_t due =
+      mrpc_env_after(peer->env, timeout == 0 ? peer->limits.wait : timeout);
+  if (mrpc_map_set(&peer->pending, (const char *)&p->id, sizeof p->id, p)) {
+    mrpc_mem_free(&peer->env->mem, p, sizeof *p);
+    return NULL;
+  }
+  if (mrpc_timer_start(&peer->env->timers, &p->timer, due) == MRPC_OK) return p;
+  forget(p);
+  return NULL;
+}
+
+/* A request, or a notification when id is 0. */
+static int write_message(mrpc_buf *text, const char *method, const char *params,
+                         int64_t id) {
+  mrpc_buf_lit(text, "{\"jsonrpc\":\"2.0\",\"method\":");
+  int rc = mrpc_json_write_string(text, method, strlen(method));
+  if (rc) return rc;
+  if (params) {
+    mrpc_buf_lit(text, ",\"params\":");
+    mrpc_buf_adds(text, params);
+  }
+  if (id) {
+    mrpc_buf_lit(text, ",\"id\":");
+    mrpc_buf_addu(text, (uint64_t)id);
+  }
+  mrpc_buf_addc(text, '}');
+  return text->err;
+}
+
+static int send(mrpc_peer *peer, const char *method, const char *params,
+                int64_t id) {
+  mrpc_buf text;
+  mrpc_buf_init(&text, &peer->env->mem, SIZE_MAX);
+  int rc = write_message(&text, method, params, id);
+  if (rc == MRPC_OK) rc = mrpc_peer_push(peer, text.data, text.len);
+  mrpc_buf_clear(&text);
+  return rc;
+}
+
+int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
+                   double timeout, mrpc_answer_fn fn, void *ud) {
+  if (peer->is_read || !mrpc_peer_can_push(peer)) return MRPC_ESTATE;
+  pending *p = add(peer, timeout, fn, ud);
+  if (!p) return MRPC_ENOMEM;
+  int rc = send(peer, method, params, p->id);
+  if (rc) {
+    forget(p);
+    return rc;
+  }
+  peer->stats.calls_out++;
+  mrpc_peer_changed(peer);
+  return MRPC_OK;
+}
+
+int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params) {
+  return send(peer, method, params, 0);
+}
+
+/* --- back ----------------------------------------------------------------- */
+
+static void count_stray(mrpc_peer *peer, stray kind, const char *what,
+                        const char *why) {
+  bool is_first = !(peer->warned & 1U << kind);
+  peer->warned |= 1U << kind;
+  peer->stats.stray_answers++;
+  mrpc_log(peer->env, is_first ? MRPC_LOG_WARN : MRPC_LOG_DEBUG, what, "peer",
+           peer->address, "why", why, NULL);
+}
+
+/* The integer that a number is, 0 when it can't be one of our ids. */
+static int64_t whole_value(const mrpc_doc *doc, uint32_t node) {
+  const mrpc_node *n = &doc->nodes[node];
+  if (n->type == MRPC_JSON_INT) return n->u.i;
+  if (n->type != MRPC_JSON_DOUBLE || !(n->u.d >= 1 && n->u.d < 0x1p53))
+    return 0;
+  int64_t value = (int64_t)n->u.d;
+  char digits[MRPC_DOUBLE_CHARS];
+  size_t digits_len = mrpc_double_write((double)value, digits), raw_len;
+  const char *raw = mrpc_doc_raw(doc, node, &raw_len);
+  return mrpc_number_equal(raw, raw_len, digits, digits_len) ? value : 0;
+}
+
+void mrpc_pending_answer(mrpc_peer *peer, const mrpc_doc *doc,
+                         const mrpc_envelope *e) {
+  if (e->kind == MRPC_ENVELOPE_BAD_RESPONSE) {
+    count_stray(peer, STRAY_MALFORMED, "malformed answer dropped", e->fault);
+    return;
+  }
+  bool is_error = e->error != MRPC_NO_NODE;
+  if (doc->nodes[e->id].type == MRPC_JSON_NULL) {
+    count_stray(peer, STRAY_NULL_ID, "answer without an id dropped",
+                is_error ? "the peer couldn't read a message of ours" : "null");
+    return;
+  }
+  int64_t id = whole_value(doc, e->id);
+  pending *p = mrpc_map_get(&peer->pending, (const char *)&id, sizeof id);
+  if (!p) {
+    count_stray(peer, STRAY_UNKNOWN, "stray answer dropped", "unknown id");
+    return;
+  }
+  mrpc_answer answer = {.is_error = is_error};
+  uint32_t node = is_error ? e->error : e->result;
+  answer.json = mrpc_doc_raw(doc, node, &answer.len);
+  peer->answer_doc = doc;
+  peer->answer_node = node;
+  deliver(p, &answer);
+  peer->answer_doc = NULL;
+}
+
+void mrpc_pending_fail(mrpc_peer *peer, int result) {
+  const mrpc_answer answer = {.result = result, .json = ""};
+  for (;;) {
+    uint32_t at = 0;
+    pending *p = mrpc_map_next(&peer->pending, &at);
+    if (!p) return;
+    deliver(p, &answer);
+  }
+}
+
+const mrpc_doc *mrpc_peer_answer_doc(const mrpc_peer *peer, uint32_t *node) {
+  *node = peer->answer_node;
+  return peer->answer_doc;
+}
