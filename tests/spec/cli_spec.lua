@@ -1,0 +1,254 @@
+-- The commands: what they print, where, and with which exit code.
+local support = require "support"
+local files, json, program = support.files, support.json, support.program
+
+local METHODS = "tests/spec/methods"
+
+local function run(...)
+  return program.run({ ... })
+end
+
+describe("moonrpc call", function()
+  local server
+
+  setup(function()
+    local dir = files.temp()
+    server = support.serve(METHODS, { listen = {
+      "http://127.0.0.1:0", "tcp://127.0.0.1:0",
+      "unix:" .. dir .. "/a", "http+unix:" .. dir .. "/b",
+    } })
+  end)
+  teardown(support.clean)
+
+  -- Calls and compares the result, byte for byte but for white space.
+  local function gives(expected, ...)
+    local code, out, err = run("call", server.urls[1], ...)
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal(json.canonical(expected), json.canonical(out))
+    assert.matches("\n$", out)
+  end
+
+  it("prints the result", function()
+    gives("19", "subtract", "42", "23")
+    gives('["hello",5]', "get_data")
+    gives("null", "update")
+  end)
+
+  it("works on every transport", function()
+    for _, url in ipairs(server.urls) do
+      local code, out, err = run("call", url, "subtract", "42", "23")
+      assert.same({ 0, "19\n", "" }, { code, out, err }, url)
+    end
+  end)
+
+  it("takes named arguments", function()
+    gives("19", "subtract", "subtrahend=23", "minuend=42")
+    gives('{"a":"b=c"}', "echo", "a=b=c")
+    gives('{"a":{"b":[1]}}', "echo", 'a={"b":[1]}')
+  end)
+
+  it("takes arguments as JSON where they are, else as strings", function()
+    gives('[1,"a",true,null,[1],{"b":{}},"1x","","01","é"]',
+      "echo", "1", "a", "true", "null", "[1]", '{"b":{}}', "1x", "", "01", "é")
+    gives('["1"]', "echo", '"1"')
+    gives("[9007199254740993]", "echo", "9007199254740993")
+    gives('["-- x"]', "echo", "-- x")
+    gives("[-1]", "echo", "-1")
+  end)
+
+  it("notifies without waiting for an answer", function()
+    for _, url in ipairs(server.urls) do
+      assert.same({ 0, "", "" }, { run("call", "--notify", url, "boom") }, url)
+    end
+  end)
+
+  it("prints an error on stderr and exits with 1", function()
+    local code, out, err = run("call", server.urls[1], "fail", "-32000", "No way", '{"a":1}')
+    assert.equal(1, code)
+    assert.equal("", out)
+    assert.matches("%-32000", err)
+    assert.matches("No way", err)
+    assert.matches('"a"', err)
+    assert.equal(1, (run("call", server.urls[1], "nope")))
+  end)
+
+  it("exits with 3 when nobody is there", function()
+    for _, url in ipairs {
+      "http://127.0.0.1:1", "tcp://127.0.0.1:1", "unix:/nowhere/s", "http+unix:/nowhere/s",
+    } do
+      local code, out, err = run("call", url, "subtract")
+      assert.equal(3, code, err)
+      assert.equal("", out)
+      assert.is_truthy(err:find(url, 1, true), err)
+    end
+  end)
+
+  it("exits with 3 when the answer doesn't come in time", function()
+    for _, url in ipairs(server.urls) do
+      local code, out, err = run("call", "--timeout", "0.2", url, "wait", "for ever")
+      assert.equal(3, code, err)
+      assert.equal("", out)
+      assert.is_true(#err > 0)
+    end
+  end)
+
+  it("exits with 3 when what answers is no JSON-RPC", function()
+    local code, _, err = run("call", server.urls[1] .. "nowhere", "subtract")
+    assert.equal(3, code)
+    assert.matches("404", err)
+  end)
+
+  it("is told how to be used with exit code 2", function()
+    for _, args in ipairs {
+      {}, { server.urls[1] }, { "nonsense", "subtract" }, { "ftp://a:1", "subtract" },
+      { "--nope", server.urls[1], "subtract" }, { "--timeout", "soon", server.urls[1], "subtract" },
+      { "--timeout" },
+    } do
+      local code, out, err = run("call", table.unpack(args))
+      assert.equal(2, code, table.concat(args, " "))
+      assert.equal("", out)
+      assert.is_true(#err > 0)
+    end
+  end)
+end)
+
+describe("moonrpc check", function()
+  after_each(support.clean)
+
+  local function check(tree)
+    local code, out, err = run("check", files.temp(tree))
+    return code, out .. err
+  end
+
+  it("is content with good files", function()
+    assert.equal(0, (run("check", METHODS)))
+    assert.equal(0, (check {}))
+  end)
+
+  it("names file and line of every fault", function()
+    local code, text = check {
+      ["good.lua"] = "return {}",
+      ["syntax.lua"] = "local a = 1\nlocal = 2\n",
+      ["sub/raises.lua"] = "\n\n\nerror('on purpose')\n",
+      ["nil_call.lua"] = "\nundefined_function()\n",
+      ["requires.lua"] = "require 'nowhere.to.be.found'\n",
+    }
+    assert.equal(1, code)
+    for _, place in ipairs {
+      "syntax.lua:2:", "sub/raises.lua:4:", "nil_call.lua:2:", "requires.lua:1:", "on purpose",
+    } do
+      assert.is_truthy(text:find(place, 1, true), text)
+    end
+    assert.is_nil(text:find("good.lua", 1, true))
+  end)
+
+  it("names both files that define one method", function()
+    local code, text = check {
+      ["init.lua"] = "return { a = { b = function() end } }",
+      ["a.lua"] = "return { b = function() end }",
+    }
+    assert.equal(1, code)
+    for _, word in ipairs { "init.lua", "a.lua", "a.b" } do
+      assert.is_truthy(text:find(word, 1, true), text)
+    end
+  end)
+
+  it("refuses names that belong to the host", function()
+    for _, tree in ipairs {
+      { ["rpc.lua"] = "return { mine = function() end }" },
+      { ["init.lua"] = "return { rpc = { mine = function() end } }" },
+      { ["init.lua"] = "rpc.method('rpc.mine', function() end)" },
+    } do
+      local code, text = check(tree)
+      assert.equal(1, code)
+      assert.matches("rpc%.mine", text)
+    end
+  end)
+
+  it("ends a load that never ends", function()
+    local code, text = check { ["endless.lua"] = "local x = 0\nwhile true do\n  x = x + 1\nend\n" }
+    assert.equal(1, code)
+    assert.matches("endless.lua:[23]:", text)
+  end)
+
+  it("finds a circle of requires", function()
+    local code, text = check { ["_a.lua"] = "require '_b'", ["_b.lua"] = "require '_a'",
+      ["c.lua"] = "require '_a'" }
+    assert.equal(1, code)
+    assert.matches("_[ab].lua", text)
+  end)
+
+  it("is told how to be used with exit code 2", function()
+    for _, args in ipairs { {}, { "a", "b" }, { "--nope", METHODS } } do
+      assert.equal(2, (run("check", table.unpack(args))))
+    end
+    assert.is_true((run("check", "/nowhere")) ~= 0)
+  end)
+end)
+
+describe("moonrpc methods", function()
+  after_each(support.clean)
+
+  it("lists names and params of a directory and of a server", function()
+    local self = support.serve(METHODS, { dev = true })
+    for _, target in ipairs { METHODS, self.urls[1] } do
+      local code, out, err = run("methods", target)
+      assert.equal(0, code, err)
+      assert.matches("subtract[^\n]*minuend[^\n]*subtrahend", out)
+      for _, name in ipairs { "sum", "update", "echo", "get_data", "boom", "wait" } do
+        assert.matches("%f[%w]" .. name .. "%f[^%w_]", out)
+      end
+    end
+  end)
+
+  it("exits with 3 when nobody is there, with 2 when used wrongly", function()
+    assert.equal(3, (run("methods", "tcp://127.0.0.1:1")))
+    assert.equal(2, (run("methods")))
+    assert.equal(2, (run("methods", "--nope", METHODS)))
+  end)
+end)
+
+describe("moonrpc", function()
+  after_each(support.clean)
+
+  it("shows help for itself and for each command", function()
+    local code, out, err = run("--help")
+    assert.same({ 0, "" }, { code, err })
+    for _, command in ipairs { "serve", "call", "check", "methods" } do
+      assert.matches(command, out)
+      local code_of, out_of, err_of = run(command, "--help")
+      assert.same({ 0, "" }, { code_of, err_of })
+      assert.matches("moonrpc " .. command, out_of)
+    end
+  end)
+
+  it("tells its version", function()
+    local code, out = run("--version")
+    assert.equal(0, code)
+    assert.matches("%d+%.%d+%.%d+", out)
+  end)
+
+  it("exits with 2 for what it doesn't understand, on stderr", function()
+    for _, args in ipairs {
+      {}, { "dance" }, { "--nope" }, { "serve" }, { "serve", METHODS, "--nope" },
+      { "serve", METHODS, "--listen" }, { "serve", METHODS, "--listen", "ftp://a:1" },
+      { "serve", METHODS, "--listen", "http://127.0.0.1" , "--listen", "nonsense" },
+      { "serve", METHODS, "--listen", "tcp://127.0.0.1:99999" },
+      { "serve", METHODS, "--listen", "tcp://127.0.0.1:0?framing=morse" },
+      { "serve", METHODS, "--log", "loud" }, { "serve", METHODS, "--log-format", "xml" },
+      { "serve", METHODS, "--drain", "soon" }, { "serve", METHODS, METHODS },
+    } do
+      local code, out, err = run(table.unpack(args))
+      assert.equal(2, code, table.concat(args, " ") .. ": " .. err)
+      assert.equal("", out)
+      assert.is_true(#err > 0)
+    end
+  end)
+
+  it("doesn't serve a directory that isn't there", function()
+    local code, _, err = run("serve", "/nowhere", "--listen", "tcp://127.0.0.1:0")
+    assert.is_true(code == 1 or code == 2)
+    assert.matches("/nowhere", err)
+  end)
+end)
