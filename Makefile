@@ -60,8 +60,9 @@ $(B)/libmoonrpc.a: $(OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(B)/%.o: src/%.c | $(GEN)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-$(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
+$(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -w \
+	  -DLLHTTP_STRICT_MODE=1 -c -o $@ $<
 $(B)/gen/powers.h: scripts/powers
 	$(Q)mkdir -p $(@D) && $(LUA) $< > $@.tmp && mv $@.tmp $@
 $(B)/gen/embedded.c: scripts/embed $(wildcard lua/*.lua)

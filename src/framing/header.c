@@ -10,15 +10,9 @@
  * isn't a plain number, or two that differ, leave no way to find the next
  * message and are fatal; one that is merely over the limit is skipped. */
 #include "framing/stream.h"
-
-#include <strings.h>
+#include "framing/text.h"
 
 #define LENGTH_MAX (UINT64_C(1) << 53)
-
-typedef struct span {
-  const char *at;
-  size_t len;
-} span;
 
 static int fail(mrpc_stream *s, const char *why) {
   return mrpc_stream_fail(s, MRPC_ESYNTAX, why);
@@ -34,27 +28,7 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* RFC 9110 section 5.6.2 */
-static bool is_token(span name) {
-  for (size_t i = 0; i < name.len; i++) {
-    char c = name.at[i];
-    bool is_alnum = is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'z');
-    if (!is_alnum && (!c || !strchr("!#$%&'*+-.^_`|~", c))) return false;
-  }
-  return name.len > 0;
-}
-
-static bool is_space(char c) {
-  return c == ' ' || c == '\t';
-}
-
-static span trim(span text) {
-  while (text.len && is_space(*text.at)) text.at++, text.len--;
-  while (text.len && is_space(text.at[text.len - 1])) text.len--;
-  return text;
-}
-
-static int read_length(mrpc_stream *s, span value) {
+static int read_length(mrpc_stream *s, mrpc_text value) {
   uint64_t length = 0;
   if (value.len && *value.at == '-')
     return fail(s, "Content-Length is negative");
@@ -71,14 +45,15 @@ static int read_length(mrpc_stream *s, span value) {
   return MRPC_PARTIAL;
 }
 
-static int read_field(mrpc_stream *s, span line) {
+static int read_field(mrpc_stream *s, mrpc_text line) {
   const char *colon = memchr(line.at, ':', line.len);
   if (!colon) return fail(s, "a header line without a colon");
-  span name = {line.at, (size_t)(colon - line.at)};
-  if (!is_token(name)) return fail(s, "a header line has no proper name");
-  if (name.len != 14 || strncasecmp(name.at, "Content-Length", 14))
-    return MRPC_PARTIAL;
-  return read_length(s, trim((span){colon + 1, line.len - name.len - 1}));
+  mrpc_text name = {line.at, (size_t)(colon - line.at)};
+  if (!mrpc_text_is_token(name))
+    return fail(s, "a header line has no proper name");
+  if (!MRPC_TEXT_IS(name, "Content-Length")) return MRPC_PARTIAL;
+  return read_length(
+      s, mrpc_text_trim((mrpc_text){colon + 1, line.len - name.len - 1}));
 }
 
 static int end_body(mrpc_stream *s, const char *at, mrpc_message *msg) {
@@ -103,7 +78,7 @@ static int end_block(mrpc_stream *s, mrpc_message *msg) {
   return s->left ? MRPC_PARTIAL : end_body(s, "", msg);
 }
 
-static int end_line(mrpc_stream *s, span line, mrpc_message *msg) {
+static int end_line(mrpc_stream *s, mrpc_text line, mrpc_message *msg) {
   s->block += line.len + 1;
   if (line.len && line.at[line.len - 1] == '\r') line.len--;
   if (line.len) return read_field(s, line);
@@ -115,7 +90,7 @@ static int end_line(mrpc_stream *s, span line, mrpc_message *msg) {
 /* Reads up to the end of one header line, or of the bytes. */
 static int step_head(mrpc_stream *s, const char **at, const char *end,
                      mrpc_message *msg) {
-  span rest = {*at, (size_t)(end - *at)};
+  mrpc_text rest = {*at, (size_t)(end - *at)};
   const char *newline = memchr(rest.at, '\n', rest.len);
   if (newline) rest.len = (size_t)(newline - rest.at);
   *at = newline ? newline + 1 : end;
@@ -124,7 +99,7 @@ static int step_head(mrpc_stream *s, const char **at, const char *end,
   if (newline && s->part.len == 0) return end_line(s, rest, msg);
   int rc = keep(s, rest.at, rest.len);
   if (rc != MRPC_PARTIAL || !newline) return rc;
-  rc = end_line(s, (span){s->part.data, s->part.len}, msg);
+  rc = end_line(s, (mrpc_text){s->part.data, s->part.len}, msg);
   mrpc_buf_truncate(&s->part, 0);
   return rc;
 }

@@ -45,15 +45,15 @@ static int open_line(mrpc_stream *s, char first) {
  * carriage return of a line end doesn't count. */
 static bool is_long(const mrpc_stream *s, const char *at, size_t len) {
   size_t all = s->part.len + len;
-  char last = len ? at[len - 1] : s->part.data[all - 1];
-  return all - (last == '\r') > s->message_max;
+  const char *last = len ? at + len - 1 : s->part.data + all - 1;
+  return all - (*last == '\r') > s->message_max;
 }
 
 /* An overlong line may hide a request line, so it must begin as JSON too. */
 static int refuse_long(mrpc_stream *s, const char *at, mrpc_message *msg) {
-  char first = s->part.len ? *s->part.data : *at;
+  bool is_json = is_json_start(*(s->part.len ? s->part.data : at));
   mrpc_buf_clear(&s->part);
-  if ((s->rules & MRPC_LINE_NO_HTTP) && !is_json_start(first))
+  if ((s->rules & MRPC_LINE_NO_HTTP) && !is_json)
     return mrpc_stream_fail(s, MRPC_EPROTO, "an overlong line isn't JSON");
   *msg = (mrpc_message){.bytes = "", .token = 0};
   return MRPC_ELIMIT;

@@ -43,6 +43,8 @@ struct feed {
   int (*make)(mrpc_env *env, mrpc_framing **out);
   /* Answers a message; NULL: nothing is answered. */
   void (*answer)(feed *t, const mrpc_message *msg, int rc);
+  /* Writes down what was to be sent; NULL: as it is. */
+  void (*show)(feed *t, const char *bytes, size_t len);
   uint64_t now; /* what the clock of the environment says */
   bool dead;    /* a fatal result came */
 };
@@ -117,7 +119,9 @@ __attribute__((unused)) static void feed_open(feed *t) {
 /* Writes down what was to be sent, ends everything, answers the transcript,
  * which the caller frees. */
 __attribute__((unused)) static char *feed_close(feed *t) {
-  if (t->f->out.len) {
+  if (t->f->out.len && t->show) {
+    t->show(t, t->f->out.data, t->f->out.len);
+  } else if (t->f->out.len) {
     feed_adds(&t->log, "out ");
     feed_add(&t->log, t->f->out.data, t->f->out.len);
     feed_adds(&t->log, "\n");

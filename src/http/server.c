@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bytes to requests. llhttp follows the protocol; it pauses
+ * where a header block ends, so that the request can be judged before its body
+ * is read, and where a body ends, so that each call of recv gives one message.
+ *
+ *   IDLE -> HEAD -> (scan, check) -> BODY -> message, or our own answer -> IDLE
+ *
+ * What lies whole in the bytes received is neither copied nor, mostly, even
+ * parsed: a client that keeps its connection repeats its header block, and one
+ * that equals the last good one byte for byte needs no second look.
+ *
+ * An Upgrade is ignored, as RFC 9110 section 7.8 allows; the place to honour
+ * one is open_request. */
+#include "http/server.h"
+
+enum { KEEP = 1024 }; /* bytes of a buffer that an idle connection keeps */
+
+static int step(mrpc_http_server *s, const char **at, const char *end,
+                mrpc_message *msg);
+static int open_request(mrpc_http_server *s, bool has_more);
+static int end_request(mrpc_http_server *s, mrpc_message *msg);
+
+static int on_headers_complete(llhttp_t *parser) {
+  parser->upgrade = 0;
+  return HPE_PAUSED;
+}
+
+static int on_message_complete(llhttp_t *parser) {
+  (void)parser;
+  return HPE_PAUSED;
+}
+
+static int on_body(llhttp_t *parser, const char *at, size_t len) {
+  mrpc_http_server *s = parser->data;
+  s->body_len += len;
+  s->is_too_long = s->body_len > s->rules.message_max;
+  if (s->is_too_long) return -1;
+  if (s->verdict.fate != MRPC_HTTP_CALL) return 0;
+  s->is_nomem = mrpc_piece_add(&s->body, at, len) != MRPC_OK;
+  return s->is_nomem ? -1 : 0;
+}
+
+const llhttp_settings_t mrpc_http_settings = {
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
+/* Is this the request that we know, whole and with nothing to be careful
+ * about? */
+static bool is_repeated(const mrpc_http_server *s, const char *bytes,
+                        size_t len) {
+  return s->phase == MRPC_HTTP_IDLE && s->last.len && !s->rules.is_draining &&
+         s->order.count < s->most_slots &&
+         len >= s->last.len + s->last_length &&
+         !memcmp(bytes, s->last.data, s->last.len);
+}
+
+static void reset_request(mrpc_http_server *s) {
+  mrpc_piece_reset(&s->head, KEEP);
+  mrpc_piece_reset(&s->body, KEEP);
+  if (s->fields.block) mrpc_http_fields_clear(&s->fields, &s->base.env->mem);
+}
+
+static int take_repeated(mrpc_http_server *s, const char **at,
+                         mrpc_message *msg) {
+  mrpc_http_slot *slot = mrpc_http_order_add(&s->order, &msg->token);
+  if (!slot) return mrpc_http_die(s);
+  slot->origin = s->last_origin;
+  mrpc_piece_add(&s->head, *at, s->last.len);
+  msg->bytes = *at + s->last.len;
+  msg->len = s->last_length;
+  *at += s->last.len + s->last_length;
+  return MRPC_OK;
+}
+
+/* Nothing more of the request has come: what is needed of it is copied, and
+ * its time begins to run. */
+static int suspend(mrpc_http_server *s) {
+  if (s->is_stopped || s->phase == MRPC_HTTP_IDLE) return MRPC_PARTIAL;
+  if (mrpc_piece_keep(&s->head) || mrpc_piece_keep(&s->body))
+    return mrpc_http_die(s);
+  if (s->deadline == UINT64_MAX)
+    s->deadline =
+        mrpc_env_after(s->base.env, s->phase == MRPC_HTTP_HEAD ? s->header_time
+                                                               : s->body_time);
+  return MRPC_PARTIAL;
+}
+
+int mrpc_http_recv(mrpc_framing *f, const char *bytes, size_t len,
+                   size_t *consumed, mrpc_message *msg) {
+  mrpc_http_server *s = (mrpc_http_server *)f;
+  const char *at = bytes, *end = bytes + len;
+  int rc = MRPC_PARTIAL;
+  s->is_active = true;
+  if (s->phase == MRPC_HTTP_IDLE) reset_request(s);
+  if (is_repeated(s, bytes, len) && !s->is_stopped) {
+    rc = take_repeated(s, &at, msg);
+  } else {
+    while (rc == MRPC_PARTIAL && !s->is_stopped && (at < end || s->is_resumed))
+      rc = step(s, &at, end, msg);
+  }
+  if (rc == MRPC_PARTIAL) rc = suspend(s);
+  *consumed = rc == MRPC_PARTIAL ? len : (size_t)(at - bytes);
+  return rc;
+}
+
+static int step_idle(mrpc_http_server *s, const char **at, const char *end) {
+  while (*at < end && (**at == '\r' || **at == '\n')) ++*at;
+  if (*at == end) return MRPC_PARTIAL;
+  reset_request(s);
+  s->phase = MRPC_HTTP_HEAD;
+  return MRPC_PARTIAL;
+}
+
+/* What the parser wouldn't read. */
+static int break_off(mrpc_http_server *s) {
+  const char *why = llhttp_get_error_reason(&s->parser);
+  if (s->is_nomem) return mrpc_http_die(s);
+  if (!s->is_too_long) return mrpc_http_refuse(s, 400, why ? why : "malformed");
+  mrpc_http_verdict *verdict = &s->verdict;
+  if (verdict->fate == MRPC_HTTP_CALL) {
+    verdict->status = 413;
+    verdict->what = "the body is over the limit";
+    verdict->limit = s->rules.message_max;
+  }
+  return mrpc_http_break_off(s);
+}
+
+static int step_head(mrpc_http_server *s, const char *from, const char *to,
+                     bool has_more, llhttp_errno_t err) {
+  if (mrpc_piece_add(&s->head, from, (size_t)(to - from)))
+    return mrpc_http_die(s);
+  if (s->head.len > s->header_max) {
+    s->verdict = (mrpc_http_verdict){.status = 431,
+                                     .what = "the header is over the limit",
+                                     .limit = (uint32_t)s->header_max};
+    return mrpc_http_break_off(s);
+  }
+  if (err == HPE_OK) return MRPC_PARTIAL;
+  return err == HPE_PAUSED ? open_request(s, has_more) : break_off(s);
+}
+
+/* llhttp takes a bare LF for the end of a chunked body. The trailer that may
+ * stand before it isn't used, but bounded, and so are chunks so small that
+ * their sizes outweigh them. */
+static const char *check_chunks(mrpc_http_server *s, const char *from,
+                                const char *to, bool is_end) {
+  size_t len = (size_t)(to - from);
+  s->wire_len += len;
+  if (len == 1) s->before_last[0] = s->before_last[1];
+  if (len > 1) s->before_last[0] = to[-2];
+  if (len) s->before_last[1] = to[-1];
+  if (s->wire_len > s->header_max + 16 * s->body_len)
+    return "chunk sizes or trailer outweigh the body";
+  if (is_end && memcmp(s->before_last, "\r\n", 2) != 0)
+    return "the body doesn't end with CRLF";
+  return NULL;
+}
+
+static int step_body(mrpc_http_server *s, const char *from, const char *to,
+                     llhttp_errno_t err, mrpc_message *msg) {
+  const char *wrong = NULL;
+  if (err != HPE_OK && err != HPE_PAUSED) return break_off(s);
+  if (s->parser.flags & F_CHUNKED)
+    wrong = check_chunks(s, from, to, err == HPE_PAUSED);
+  if (wrong) return mrpc_http_refuse(s, 400, wrong);
+  return err == HPE_PAUSED ? end_request(s, msg) : MRPC_PARTIAL;
+}
+
+/* Goes on to the end of a head, of a request, or of the bytes. */
+static int step(mrpc_http_server *s, const char **at, const char *end,
+                mrpc_message *msg) {
+  if (s->phase == MRPC_HTTP_IDLE) return step_idle(s, at, end);
+  const char *from = *at;
+  s->is_resumed = false;
+  llhttp_errno_t err = llhttp_execute(&s->parser, from, (size_t)(end - from));
+  *at = err == HPE_OK ? end : llhttp_get_error_pos(&s->parser);
+  if (err == HPE_PAUSED) llhttp_resume(&s->parser);
+  return s->phase == MRPC_HTTP_HEAD ? step_head(s, from, *at, *at < end, err)
+                                    : step_body(s, from, *at, err, msg);
+}
+
+/* The header block is complete. `has_more`: bytes stand behind it. */
+static int open_request(mrpc_http_server *s, bool has_more) {
+  mrpc_http_head head;
+  mrpc_text block = {mrpc_piece_bytes(&s->head), s->head.len};
+  const char *wrong = mrpc_http_scan(block, &head);
+  if (wrong) return mrpc_http_refuse(s, 400, wrong);
+  s->length = s->parser.flags & F_CONTENT_LENGTH ? s->parser.content_length : 0;
+  mrpc_http_check(&s->rules, &head, s->length, &s->verdict);
+  mrpc_http_slot *slot = mrpc_http_order_add(&s->order, &s->token);
+  if (!slot) return mrpc_http_die(s);
+  slot->origin = s->verdict.origin;
+  slot->is_old = head.minor == 0;
+  slot->is_head = s->parser.method == HTTP_HEAD;
+  slot->closes = s->rules.is_draining || !llhttp_should_keep_alive(&s->parser);
+  s->phase = MRPC_HTTP_BODY;
+  s->deadline = UINT64_MAX;
+  s->is_resumed = true;
+  s->body_len = s->wire_len = 0;
+  if (s->order.count > s->most_slots)
+    return mrpc_http_refuse(s, 503, "too many requests are waiting");
+  if (s->verdict.fate == MRPC_HTTP_BREAK_OFF) return mrpc_http_break_off(s);
+  s->owes_continue = head.expect.at && head.minor > 0 && !has_more;
+  mrpc_http_continue(s);
+  return MRPC_PARTIAL;
+}
+
+/* Remembers a header block that leads straight to a call. */
+static void remember(mrpc_http_server *s, const mrpc_http_slot *slot) {
+  bool is_plain = s->parser.flags == F_CONTENT_LENGTH && !slot->is_old &&
+                  s->head.len <= MRPC_HTTP_LAST_MAX;
+  if (!is_plain) return;
+  mrpc_buf_truncate(&s->last, 0);
+  mrpc_buf_add(&s->last, mrpc_piece_bytes(&s->head), s->head.len);
+  if (s->last.err) mrpc_buf_truncate(&s->last, 0);
+  s->last_length = (size_t)s->length;
+  s->last_origin = slot->origin;
+}
+
+/* The body is complete. */
+static int end_request(mrpc_http_server *s, mrpc_message *msg) {
+  mrpc_http_slot *slot = mrpc_http_order_get(&s->order, s->token);
+  s->phase = MRPC_HTTP_IDLE;
+  s->deadline = UINT64_MAX;
+  s->owes_continue = false;
+  if (slot->closes) s->is_stopped = true;
+  if (s->verdict.fate != MRPC_HTTP_CALL)
+    return mrpc_http_put_verdict(s, s->token) ? MRPC_ENOMEM : MRPC_PARTIAL;
+  remember(s, slot);
+  msg->bytes = mrpc_piece_bytes(&s->body);
+  msg->len = s->body.len;
+  msg->token = s->token;
+  return MRPC_OK;
+}
+
+int mrpc_http_eof(mrpc_framing *f, mrpc_message *msg) {
+  mrpc_http_server *s = (mrpc_http_server *)f;
+  (void)msg;
+  if (s->is_stopped) return MRPC_PARTIAL;
+  if (s->phase != MRPC_HTTP_IDLE)
+    return mrpc_http_refuse(s, 400, "the request ended early");
+  s->is_stopped = true;
+  if (s->order.count == 0) f->closing = true;
+  return MRPC_PARTIAL;
+}
