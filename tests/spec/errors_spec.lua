@@ -1,0 +1,154 @@
+-- Failing handlers: what the caller hears, what the log says, and that a million
+-- of them change nothing.
+local support = require "support"
+
+after_each(support.clean)
+
+local FILE = { ["init.lua"] = [[
+local M = {}
+
+function M.raised() rpc.error(-32000, "meant", { why = "because" }) end
+function M.bare() rpc.error(5, "no data") end
+function M.made() error(rpc.error.new(6, "made")) end
+function M.plain_table() error { code = 7, message = "table", data = { 1 } } end
+function M.inner() pcall(error, "caught") rpc.error(8, "after") end
+function M.caught()
+  local ok, err = pcall(rpc.error, 9, "caught")
+  return { ok, err.code, err.message }
+end
+
+function M.text() error("secret text") end
+function M.no_place() error("secret text", 0) end
+function M.nothing() error() end
+function M.number() error(42) end
+function M.other_table() error { secret = true } end
+function M.half_table() error { code = "x", message = 5 } end
+function M.userdata()
+  error(setmetatable({}, { __tostring = function() error("in __tostring") end }))
+end
+function M.index() local t = nil; return t.field end
+function M.overflow() return 1 + M.overflow() end
+function M.coroutine()
+  coroutine.wrap(function() error("secret in a coroutine") end)()
+end
+function M.resumed()
+  local ok, err = coroutine.resume(coroutine.create(function() error("secret") end))
+  if not ok then error(err) end
+end
+function M.later() rpc.sleep(0.001) error("secret later") end
+function M.unwritable() return { print } end
+function M.big() return ("x"):rep(2^40) end
+function M.closing()
+  local x <close> = setmetatable({}, { __close = function() error("secret close") end })
+  return 1
+end
+function M.deep() local function f(n) if n == 0 then error("bottom") end f(n - 1) end f(500) end
+function M.memory() local t = {} while true do t[#t + 1] = ("y"):rep(2^20) .. #t end end
+
+function M.one() return 1 end
+function M.kilobytes() collectgarbage() collectgarbage() return collectgarbage("count") end
+return M
+]] }
+
+-- Where a piece of the file stands: "init.lua:LINE".
+local function place_of(piece)
+  local at = FILE["init.lua"]:find(piece, 1, true)
+  local _, lines = FILE["init.lua"]:sub(1, at):gsub("\n", "")
+  return "init.lua:" .. lines + 1
+end
+
+local MEANT = {
+  raised = { code = -32000, message = "meant", data = { why = "because" } },
+  bare = { code = 5, message = "no data" },
+  made = { code = 6, message = "made" },
+  plain_table = { code = 7, message = "table", data = { 1 } },
+  inner = { code = 8, message = "after" },
+}
+
+local ACCIDENTS = {
+  "text", "no_place", "nothing", "number", "other_table", "half_table", "userdata", "index",
+  "overflow", "coroutine", "resumed", "later", "unwritable", "big", "closing", "deep",
+}
+
+local function serve(options)
+  options = options or {}
+  options.listen = { "tcp://127.0.0.1:0" }
+  return support.serve_client(FILE, options)
+end
+
+describe("a failing handler", function()
+  it("says what it means to, in every mode", function()
+    for _, dev in ipairs { true, false } do
+      local there = serve { dev = dev }
+      for name, expected in pairs(MEANT) do
+        assert.same(expected, there:failure(name), name)
+      end
+      assert.same({ false, 9, "caught" }, there:result("caught"))
+    end
+  end)
+
+  it("says nothing else in production", function()
+    local there = serve()
+    for _, name in ipairs(ACCIDENTS) do
+      assert.same({ code = -32603, message = "Internal error" }, there:failure(name), name)
+      assert.equal(1, there:result("one"))
+    end
+  end)
+
+  it("tells message and traceback in dev mode, with the author's file and line", function()
+    local there = serve { dev = true }
+    for name, piece in pairs {
+      text = 'error("secret text") end', index = "t.field", coroutine = "secret in a coroutine",
+      later = "secret later",
+    } do
+      local place = place_of(piece)
+      local failure = there:failure(name)
+      assert.equal(-32603, failure.code)
+      assert.equal("Internal error", failure.message)
+      local data = failure.data
+      assert.is_truthy((tostring(data.message) .. data.traceback):find(place, 1, true),
+        name .. ": " .. tostring(data.traceback))
+    end
+    assert.matches("secret text", there:failure("text").data.message)
+    for _, name in ipairs(ACCIDENTS) do
+      assert.equal(-32603, there:failure(name).code, name)
+      assert.equal(1, there:result("one"))
+    end
+  end)
+
+  it("is logged with method, message and place in both modes", function()
+    for _, dev in ipairs { true, false } do
+      local there, self = serve { dev = dev }
+      there:failure("text")
+      local line = self:wait_log("secret text")
+      assert.is_truthy(self.err:find(place_of('error("secret text") end'), 1, true), self.err)
+      assert.matches("text", line)
+    end
+  end)
+
+  it("that took all memory gives it back", function()
+    local there = serve { config = "{ limits = { memory = 64 * 2^20 } }" }
+    for _ = 1, 3 do there:failure("memory") end
+    assert.equal(1, there:result("one"))
+    assert.is_true(there:result("kilobytes") < 10000)
+  end)
+
+  it("leaves nothing behind, however often", function()
+    local there = serve { args = { "--log", "error" }, config = "{ limits = { batch = 1000 } }" }
+    local entries = {}
+    for i = 1, 500 do
+      local name = ACCIDENTS[i % #ACCIDENTS + 1]
+      entries[i] = support.client.request(
+        (name == "overflow" or name == "big") and "text" or name, nil, 1)
+    end
+    local batch = "[" .. table.concat(entries, ",") .. "]"
+    local function fail(times)
+      for _ = 1, times do there:ask(batch) end
+      return there:result("kilobytes")
+    end
+    local early = fail(4)
+    local late = fail(40)
+    assert.is_true(math.abs(late - early) < 2, ("%.1f KiB, then %.1f"):format(early, late))
+    assert.equal(1, there:result("one"))
+  end)
+end)
