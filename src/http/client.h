@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a client of HTTP can ask its framing beyond the table. */
+#ifndef MRPC_HTTP_CLIENT_H
+#define MRPC_HTTP_CLIENT_H
+
+#include "framing/framing.h"
+
+/* The status of the last answer, 0 before the first. When recv failed,
+ * f->error says why and this what the server said. */
+int mrpc_http_client_status(const mrpc_framing *f);
+
+#endif
