@@ -365,6 +365,143 @@ void mrpc_runtime_interrupt(mrpc_runtime *runtime);
  * a sampling timer that decides when to interrupt. Async-signal-safe. */
 uint32_t mrpc_runtime_slice(const mrpc_runtime *runtime);
 
+/* --- host: the second door, on libuv ---------------------------------------
+ *
+ * Serves a directory of methods on any number of addresses, and calls other
+ * servers. A host belongs to the thread that runs its loop.
+ *
+ *   mrpc_host_config_init(&config); config.env = env; config.methods = "api";
+ *   mrpc_host_new(&config, &host);
+ *   mrpc_host_listen(host, "http://127.0.0.1:4000");
+ *   mrpc_host_run(host);            -- or mrpc_host_step once a frame
+ *   mrpc_host_free(host);
+ *
+ * Addresses: http://host:port[/path], http+unix:/path, tcp://host:port,
+ * unix:/path, stdio:; the last three take ?framing=line or ?framing=header. */
+
+struct uv_loop_s;
+typedef struct mrpc_host mrpc_host;
+typedef void (*mrpc_host_fn)(mrpc_host *host, void *ud);
+
+typedef struct mrpc_host_config {
+  mrpc_env *env;             /* must outlive the host */
+  struct uv_loop_s *loop;    /* NULL: one of its own */
+  const char *methods;       /* the directory; NULL: C methods only */
+  const mrpc_source *source; /* instead of a directory */
+  bool dev;                  /* tell callers why a method failed */
+  bool no_watch;             /* reload only when asked to */
+  bool open_admin;           /* rpc.discover, rpc.status and rpc.reload for
+                                everybody; else in dev mode and for the owner
+                                of a Unix socket */
+  bool reject_duplicate_ids; /* refuse an id that is in flight */
+  mrpc_limits limits;
+  mrpc_http_config http; /* of all HTTP endpoints; `limits`, `dev` and `bound`
+                            are filled in by the host */
+  int interrupt_signal;  /* a signal number granted to the host, by which it
+                            enforces limits.handler; 0: it doesn't */
+  mrpc_host_fn on_ready; /* the first load has ended, calls are taken */
+  mrpc_report_fn on_report; /* a load has ended */
+  void *ud;                 /* of both */
+
+  /* What a config file says beyond that, for the program to use. */
+  const char *const *listen; /* addresses, NULL-terminated; may be NULL */
+  double drain;              /* seconds for calls in flight at the end; 10 */
+  int log_level;             /* 0: not said */
+  bool log_json;
+  void *own; /* memory of the strings that were read; see config_clear */
+} mrpc_host_config;
+
+void mrpc_host_config_init(mrpc_host_config *config);
+/* Reads a config file, which is a Lua file that returns a table, over what
+ * stands in `config`. MRPC_ENOTFOUND, MRPC_ESCRIPT or MRPC_EINVAL, with a
+ * sentence in `error` that names file and key. */
+int mrpc_host_config_read(mrpc_host_config *config, const char *path,
+                          char *error, size_t size);
+/* Frees what was read. The host has copies of all that it needs. */
+void mrpc_host_config_clear(mrpc_host_config *config);
+
+/* MRPC_ESIGPIPE where the signal SIGPIPE isn't ignored or handled: a write to
+ * a peer that has gone would end the process. */
+int mrpc_host_new(const mrpc_host_config *config, mrpc_host **out);
+/* Closes everything at once and runs the loop until that is done; not to be
+ * called from a callback of the host or the loop. */
+void mrpc_host_free(mrpc_host *host);
+/* Why the latest function that failed did so, as a phrase. */
+const char *mrpc_host_error(const mrpc_host *host);
+void *mrpc_host_ud(const mrpc_host *host);
+
+mrpc_env *mrpc_host_env(const mrpc_host *host);
+/* For C methods, and for peers of your own beside those of the host. */
+mrpc_dispatch *mrpc_host_dispatch(mrpc_host *host);
+/* NULL when there's no directory. */
+mrpc_runtime *mrpc_host_runtime(mrpc_host *host);
+
+/* Binds an address; calls are taken after the first load. MRPC_ESYNTAX for a
+ * bad address, MRPC_EEXIST when a socket file is in use, MRPC_EIO. */
+int mrpc_host_listen(mrpc_host *host, const char *url);
+/* The address number `index` with its real port, "" beyond the last. */
+const char *mrpc_host_url(mrpc_host *host, size_t index);
+
+/* Starts the first load; the two functions below do it where it hasn't been
+ * done. For those who run the loop themselves. */
+int mrpc_host_start(mrpc_host *host);
+/* Runs until the host has ended: after stop, when a drain is done, or when
+ * all addresses are streams that have ended (stdio). */
+int mrpc_host_run(mrpc_host *host);
+/* Does what can be done now, for about `budget_us` microseconds (0: one turn
+ * of the loop). MRPC_ECLOSED when the host has ended. */
+int mrpc_host_step(mrpc_host *host, uint64_t budget_us);
+
+/* Takes no new work; ends when the calls in flight have, after `seconds` at
+ * the latest. */
+void mrpc_host_drain(mrpc_host *host, double seconds);
+void mrpc_host_stop(mrpc_host *host);
+/* Did a drain end with all calls answered? */
+bool mrpc_host_is_drained(const mrpc_host *host);
+/* Loads what has changed, or everything. */
+int mrpc_host_reload(mrpc_host *host, bool everything);
+
+/* Asks for one of these soon. Signal handlers and other threads may call it. */
+enum { MRPC_HOST_DRAIN = 1, MRPC_HOST_STOP = 2, MRPC_HOST_RELOAD = 4 };
+void mrpc_host_signal(mrpc_host *host, int what);
+
+/* A connection that we opened. `peer` is NULL when it failed, see
+ * mrpc_host_error; it lives until on_close with the same `ud`. */
+typedef void (*mrpc_peer_open_fn)(mrpc_peer *peer, void *ud);
+/* Connects to a server. `on_open` is called once, from the loop; `on_close`,
+ * which may be NULL, when an opened connection has ended: mrpc_host_error is
+ * "" then, or tells what was wrong with it. MRPC_ESYNTAX for a bad address. */
+int mrpc_host_connect(mrpc_host *host, const char *url,
+                      mrpc_peer_open_fn on_open, mrpc_peer_fn on_close,
+                      void *ud);
+
+/* --- JSON text, for programs ------------------------------------------------
+ *
+ * What a program needs to make params and to show results. The texts that
+ * these functions give are NUL-terminated and freed with mrpc_text_free; NULL
+ * means out of memory. */
+
+/* Is it one valid JSON text? */
+bool mrpc_json_is_valid(mrpc_env *env, const char *text, size_t len);
+/* Rewrites a valid JSON text with line breaks and indents, or without any
+ * white space. */
+char *mrpc_json_pretty(mrpc_env *env, const char *text, size_t len,
+                       bool indent);
+/* Makes a JSON string; what isn't UTF-8 is replaced by U+FFFD. */
+char *mrpc_json_quote(mrpc_env *env, const char *text, size_t len);
+/* The inside of a JSON string, unescaped. */
+char *mrpc_json_unquote(mrpc_env *env, const char *text, size_t len);
+void mrpc_text_free(mrpc_env *env, char *text);
+
+/* One element of an array (`key` is NULL) or member of an object, as text.
+ * Valid during the callback; a result other than 0 ends the walk. */
+typedef int (*mrpc_json_fn)(const char *key, const char *value, size_t len,
+                            void *ud);
+/* Walks over an array or object; other values have no elements. What the
+ * callback gave, or MRPC_ESYNTAX, MRPC_ENOMEM. */
+int mrpc_json_each(mrpc_env *env, const char *text, size_t len, mrpc_json_fn fn,
+                   void *ud);
+
 #ifdef __cplusplus
 }
 #endif

@@ -66,7 +66,8 @@ typedef struct mrpc_framing_vt {
    * f->closing. */
   void (*tick)(mrpc_framing *f, uint64_t now);
   /* No new messages will be taken: say so if the protocol can (Connection:
-   * close, 503). May be NULL. */
+   * close, 503), and set f->closing behind the last answer that is owed. NULL:
+   * it may be closed whenever no request is in flight. */
   void (*drain)(mrpc_framing *f);
 
   /* Header fields of the current or opening request, NULL-name-terminated;

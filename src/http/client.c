@@ -31,6 +31,7 @@ typedef struct client {
   bool is_nomem;     /* a callback of the parser found no memory */
   bool is_json;      /* the answer's Content-Type says so */
   bool is_last;      /* the connection ends behind this answer */
+  bool is_draining;  /* it ends behind the answers that are owed */
   int failed;        /* sticky result, or MRPC_OK */
   int status;        /* of the last answer */
   uint64_t waiting;  /* requests without an answer */
@@ -169,7 +170,7 @@ static int end_answer(client *c, mrpc_message *msg) {
     return fail(c, MRPC_EPROTO, "the server changed the protocol");
   if (c->status < 200) return MRPC_PARTIAL;
   c->waiting--;
-  if (c->is_last) c->base.closing = true;
+  if (c->is_last || (c->is_draining && c->waiting == 0)) c->base.closing = true;
   bool is_fine = c->status < 300;
   if (c->body.len == 0 && is_fine) return MRPC_PARTIAL;
   if (!c->is_json && !looks_like_json(c))
@@ -238,6 +239,12 @@ static void tick(mrpc_framing *f, uint64_t now) {
   fail(c, MRPC_EPROTO, "the answer took too long to arrive");
 }
 
+static void drain(mrpc_framing *f) {
+  client *c = (client *)f;
+  c->is_draining = true;
+  if (c->waiting == 0) f->closing = true;
+}
+
 int mrpc_http_client_status(const mrpc_framing *f) {
   return ((const client *)f)->status;
 }
@@ -263,6 +270,7 @@ static const mrpc_framing_vt table = {
     .can_push = can_push,
     .deadline = deadline,
     .tick = tick,
+    .drain = drain,
     .free = free_client,
 };
 

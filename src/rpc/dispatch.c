@@ -100,3 +100,7 @@ const mrpc_map *mrpc_dispatch_swap(mrpc_dispatch *dispatch,
 const mrpc_map *mrpc_dispatch_native(const mrpc_dispatch *dispatch) {
   return &dispatch->native;
 }
+
+const mrpc_map *mrpc_dispatch_scripted(const mrpc_dispatch *dispatch) {
+  return dispatch->scripted;
+}

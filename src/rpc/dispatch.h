@@ -30,5 +30,7 @@ const mrpc_map *mrpc_dispatch_swap(mrpc_dispatch *dispatch,
                                    const mrpc_map *scripted);
 /* The native methods, to list them. */
 const mrpc_map *mrpc_dispatch_native(const mrpc_dispatch *dispatch);
+/* The scripted ones; never NULL. */
+const mrpc_map *mrpc_dispatch_scripted(const mrpc_dispatch *dispatch);
 
 #endif

@@ -322,10 +322,13 @@ bool mrpc_peer_wants_read(const mrpc_peer *peer) {
          peer->rest.len == 0;
 }
 
-/* Has everything come to its end, output aside? */
+/* Has everything come to its end, output aside? A framing that can drain says
+ * by itself when its last message is through. */
 static bool is_ended(const mrpc_peer *peer) {
   if (peer->is_over) return true;
-  bool is_last = peer->is_read || peer->is_draining || peer->framing->closing;
+  const mrpc_framing *f = peer->framing;
+  bool is_last =
+      peer->is_read || f->closing || (peer->is_draining && !f->vt->drain);
   return is_last && peer->stats.in_flight == 0 && peer->rest.len == 0 &&
          mrpc_list_is_empty(&peer->queued);
 }

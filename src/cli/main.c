@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * moonrpc: one program, a command for each of its uses. */
+#include <signal.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const command *const commands[] = {&cli_serve, &cli_call, &cli_check,
+                                          &cli_methods};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void show_help(FILE *to) {
+  fprintf(to,
+          "moonrpc serves directories of Lua files as JSON-RPC 2.0 methods.\n"
+          "\nusage: moonrpc COMMAND [ARGUMENT]...\n\n");
+  for (int i = 0; i < COMMANDS; i++)
+    fprintf(to, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+  fprintf(to,
+          "\nmoonrpc COMMAND --help tells more, moonrpc --version its "
+          "version.\n");
+}
+
+static const command *find_command(const char *name) {
+  for (int i = 0; i < COMMANDS; i++)
+    if (!strcmp(commands[i]->name, name)) return commands[i];
+  return NULL;
+}
+
+/* A handler rather than SIG_IGN: that would be inherited by the programs that
+ * scripts start. */
+static void on_pipe(int number) {
+  (void)number;
+}
+
+int main(int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : "";
+  const command *found = find_command(name);
+  struct sigaction action = {.sa_handler = on_pipe, .sa_flags = SA_RESTART};
+  sigaction(SIGPIPE, &action, NULL);
+  if (found) return found->run(found, argc - 1, argv + 1);
+  if (!strcmp(name, "--help") || !strcmp(name, "help")) {
+    show_help(stdout);
+    return EXIT_DONE;
+  }
+  if (!strcmp(name, "--version")) {
+    printf("moonrpc %s\n", MRPC_VERSION);
+    return EXIT_DONE;
+  }
+  if (argc > 1) fprintf(stderr, "moonrpc: there is no command %s\n\n", name);
+  show_help(stderr);
+  return EXIT_USAGE;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Connections that we open: an address becomes a stream, its framing and a
+ * peer whose calls both sides may make. */
+#include <stdio.h>
+
+#include "host/admin.h"
+#include "host/endpoint.h"
+#include "http/client.h"
+#include "transport/connect.h"
+#include "transport/stream.h"
+
+typedef struct client {
+  mrpc_host *host;
+  mrpc_url url;
+  mrpc_peer_open_fn on_open;
+  mrpc_peer_fn on_close;
+  void *ud;
+} client;
+
+static void free_client(client *c) {
+  mrpc_mem_free(&c->host->env->mem, c, sizeof *c);
+}
+
+static int make_framing(client *c, mrpc_framing **out) {
+  mrpc_host *host = c->host;
+  const mrpc_url *url = &c->url;
+  char name[MRPC_URL_MAX];
+  if (url->framing == MRPC_URL_HEADER)
+    return mrpc_framing_header(host->env, &host->config.limits, out);
+  if (!mrpc_url_is_http(url))
+    return mrpc_framing_line(host->env, &host->config.limits, out);
+  bool six = strchr(url->host, ':') != NULL;
+  snprintf(name, sizeof name, six ? "[%s]:%u" : "%s:%u", url->host, url->port);
+  return mrpc_framing_http_client(host->env, &host->config.limits,
+                                  url->file[0] ? "localhost" : name,
+                                  url->path[0] ? url->path : "/", out);
+}
+
+static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
+  mrpc_host *host = c->host;
+  mrpc_framing *framing;
+  int rc = make_framing(c, &framing);
+  if (rc) return rc;
+  mrpc_peer_config config = {
+      .env = host->env,
+      .dispatch = host->dispatch,
+      .limits = &host->config.limits,
+      .transport = mrpc_url_transport(&c->url),
+      .address = c->url.text,
+      .on_wake = mrpc_conn_wake,
+      .ud = conn,
+  };
+  return mrpc_peer_new(&config, framing, out);
+}
+
+/* Leaves what was wrong with the connection in the host's error. */
+static void explain(const client *c, const mrpc_peer *peer) {
+  const mrpc_framing *f = mrpc_peer_framing(peer);
+  const char *url = c->url.text;
+  int status = mrpc_url_is_http(&c->url) ? mrpc_http_client_status(f) : 0;
+  if (!f->error)
+    mrpc_host_fail(c->host, MRPC_OK, "%s", "");
+  else if (status >= 300)
+    mrpc_host_fail(c->host, MRPC_OK, "%s: %s, status %d", url, f->error,
+                   status);
+  else
+    mrpc_host_fail(c->host, MRPC_OK, "%s: %s", url, f->error);
+}
+
+static void on_end(mrpc_conn *conn, void *ud) {
+  client *c = ud;
+  mrpc_host *host = c->host;
+  explain(c, conn->peer);
+  if (c->on_close) c->on_close(conn->peer, c->ud);
+  conn->ud = NULL;
+  free_client(c);
+  mrpc_host_note_close(host, conn);
+}
+
+/* The callback comes before the stream is opened, so that its first call is
+ * in the first write; it may close the stream, and then `c` is gone. */
+static void on_connect(mrpc_conn *conn, void *ud) {
+  client *c = ud;
+  mrpc_host *host = c->host;
+  mrpc_peer *peer;
+  int rc = conn ? make_peer(c, conn, &peer) : MRPC_EIO;
+  if (conn && rc) mrpc_conn_close(conn);
+  if (rc) {
+    mrpc_host_fail(host, rc, "%s: %s", c->url.text,
+                   conn ? mrpc_strerror(rc) : host->loop->error);
+    c->on_open(NULL, c->ud);
+    free_client(c);
+    return;
+  }
+  conn->on_close = on_end;
+  conn->ud = c;
+  conn->peer = peer;
+  mrpc_host_note_open(host, conn);
+  c->on_open(peer, c->ud);
+  mrpc_conn_open(conn, peer);
+}
+
+static int start(client *c) {
+  mrpc_loop *loop = c->host->loop;
+  if (c->url.kind == MRPC_URL_STDIO)
+    return mrpc_host_fail(c->host, MRPC_ESYNTAX, "%s: nothing to connect to",
+                          c->url.text);
+  int rc = c->url.file[0] ? mrpc_connect_unix(loop, c->url.file, on_connect, c)
+                          : mrpc_connect_tcp(loop, c->url.host, c->url.port,
+                                             on_connect, c);
+  return rc ? mrpc_host_fail(c->host, rc, "%s: %s", c->url.text, loop->error)
+            : MRPC_OK;
+}
+
+int mrpc_host_connect(mrpc_host *host, const char *url,
+                      mrpc_peer_open_fn on_open, mrpc_peer_fn on_close,
+                      void *ud) {
+  client *c = mrpc_mem_new(&host->env->mem, sizeof *c);
+  if (!c) return mrpc_host_fail(host, MRPC_ENOMEM, "%s: out of memory", url);
+  c->host = host;
+  c->on_open = on_open;
+  c->on_close = on_close;
+  c->ud = ud;
+  int rc = mrpc_url_parse(&c->url, url);
+  rc = rc ? mrpc_host_fail(host, rc, "%s: %s", url, c->url.error) : start(c);
+  if (rc) free_client(c);
+  return rc;
+}

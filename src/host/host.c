@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Joins the two shells and owns the order in which things begin and end. */
+#include "host/host.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/admin.h"
+#include "host/endpoint.h"
+#include "transport/sampler.h"
+#include "transport/stream.h"
+
+/* Processor time between two looks at what runs, in seconds: fine enough for
+ * the deadline, coarse enough to cost nothing. */
+static const double longest_sample = 0.05, shortest_sample = 0.004;
+
+int mrpc_host_fail(mrpc_host *host, int code, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(host->error, sizeof host->error, format, args);
+  va_end(args);
+  return code;
+}
+
+const char *mrpc_host_error(const mrpc_host *host) {
+  return host->error;
+}
+
+void *mrpc_host_ud(const mrpc_host *host) {
+  return host->config.ud;
+}
+
+mrpc_env *mrpc_host_env(const mrpc_host *host) {
+  return host->env;
+}
+
+mrpc_dispatch *mrpc_host_dispatch(mrpc_host *host) {
+  return host->dispatch;
+}
+
+mrpc_runtime *mrpc_host_runtime(mrpc_host *host) {
+  return host->runtime;
+}
+
+/* --- birth -----------------------------------------------------------------
+ */
+
+/* The default action ends the process at the first write to a peer that has
+ * gone: that is for the program to decide, not for us. */
+static bool is_sigpipe_handled(void) {
+  struct sigaction action;
+  sigaction(SIGPIPE, NULL, &action);
+  return action.sa_handler != SIG_DFL;
+}
+
+static const char *keep(mrpc_host *host, const char *text, int *rc) {
+  if (!text) return NULL;
+  const char *copy = mrpc_arena_copy(&host->strings, text, strlen(text));
+  if (!copy) *rc = MRPC_ENOMEM;
+  return copy;
+}
+
+static const char *const *keep_list(mrpc_host *host, const char *const *list,
+                                    int *rc) {
+  size_t count = 0;
+  if (!list) return NULL;
+  while (list[count]) count++;
+  const char **copy =
+      mrpc_arena_new(&host->strings, (count + 1) * sizeof *copy);
+  if (!copy) {
+    *rc = MRPC_ENOMEM;
+    return NULL;
+  }
+  for (size_t i = 0; i <= count; i++) copy[i] = keep(host, list[i], rc);
+  return copy;
+}
+
+static int keep_config(mrpc_host *host, const mrpc_host_config *config) {
+  int rc = MRPC_OK;
+  host->config = *config;
+  mrpc_limits_init(&host->config.limits);
+  mrpc_http_config *http = &host->config.http;
+  host->config.methods = keep(host, config->methods, &rc);
+  http->path = keep(host, config->http.path, &rc);
+  http->hosts = keep_list(host, config->http.hosts, &rc);
+  http->origins = keep_list(host, config->http.origins, &rc);
+  host->config.listen = NULL;
+  host->config.own = NULL;
+  return rc;
+}
+
+static void on_report(const mrpc_report *report, void *ud);
+static void on_bell(void *ud);
+static void on_deadline(mrpc_timer *timer);
+
+static int make_runtime(mrpc_host *host) {
+  const mrpc_host_config *c = &host->config;
+  if (!c->methods && !c->source) return MRPC_OK;
+  mrpc_runtime_config config = {
+      .env = host->env,
+      .dispatch = host->dispatch,
+      .limits = &c->limits,
+      .dir = c->methods,
+      .source = c->source,
+      .dev = c->dev,
+      .on_report = on_report,
+      .ud = host,
+  };
+  return mrpc_runtime_new(&config, &host->runtime);
+}
+
+static int make_parts(mrpc_host *host, const mrpc_host_config *config) {
+  int rc = keep_config(host, config);
+  if (!rc) rc = mrpc_loop_new(host->env, config->loop, &host->loop);
+  if (rc) return rc;
+  host->loop->max_streams = host->config.limits.connections;
+  rc = mrpc_bell_new(host->loop, on_bell, host, &host->bell);
+  if (!rc) rc = mrpc_dispatch_new(host->env, &host->dispatch);
+  if (!rc) rc = mrpc_admin_open(host);
+  return rc ? rc : make_runtime(host);
+}
+
+int mrpc_host_new(const mrpc_host_config *config, mrpc_host **out) {
+  if (!config->env) return MRPC_EINVAL;
+  if (!is_sigpipe_handled()) return MRPC_ESIGPIPE;
+  mrpc_host *host = mrpc_mem_new(&config->env->mem, sizeof *host);
+  if (!host) return MRPC_ENOMEM;
+  host->env = config->env;
+  host->started = mrpc_env_now(host->env);
+  host->deadline.fn = on_deadline;
+  mrpc_arena_init(&host->strings, &host->env->mem);
+  mrpc_list_init(&host->endpoints);
+  mrpc_list_init(&host->reloads);
+  int rc = make_parts(host, config);
+  if (rc) {
+    mrpc_host_free(host);
+    return rc;
+  }
+  *out = host;
+  return MRPC_OK;
+}
+
+/* Calls end with the runtime, while their peers are still there to be told;
+ * peers end with the loop, and the dispatch outlives both. */
+void mrpc_host_free(mrpc_host *host) {
+  if (!host) return;
+  if (host->loop) mrpc_host_stop(host);
+  mrpc_runtime_free(host->runtime);
+  mrpc_admin_close(host);
+  mrpc_sampler_free(host->sampler);
+  mrpc_timer_stop(&host->env->timers, &host->deadline);
+  mrpc_bell_free(host->bell);
+  mrpc_loop_free(host->loop);
+  while (!mrpc_list_is_empty(&host->endpoints))
+    mrpc_endpoint_free(mrpc_list_of(host->endpoints.next, mrpc_endpoint, link));
+  mrpc_dispatch_free(host->dispatch);
+  mrpc_arena_clear(&host->strings);
+  mrpc_mem_free(&host->env->mem, host, sizeof *host);
+}
+
+/* --- addresses -------------------------------------------------------------
+ */
+
+int mrpc_host_listen(mrpc_host *host, const char *url) {
+  if (host->state >= MRPC_HOST_DRAINING)
+    return mrpc_host_fail(host, MRPC_ESTATE, "the host is ending");
+  int rc = mrpc_endpoint_new(host, url);
+  if (rc || host->state != MRPC_HOST_SERVING) return rc;
+  return mrpc_endpoint_open(
+      mrpc_list_of(host->endpoints.prev, mrpc_endpoint, link));
+}
+
+const char *mrpc_host_url(mrpc_host *host, size_t index) {
+  mrpc_link *l = host->endpoints.next;
+  while (index-- && l != &host->endpoints) l = l->next;
+  if (l == &host->endpoints) return "";
+  return mrpc_list_of(l, mrpc_endpoint, link)->text;
+}
+
+/* Calls `fn` for each endpoint, which mustn't go meanwhile. */
+static void each_endpoint(mrpc_host *host, void (*fn)(mrpc_endpoint *)) {
+  for (mrpc_link *l = host->endpoints.next; l != &host->endpoints; l = l->next)
+    fn(mrpc_list_of(l, mrpc_endpoint, link));
+}
+
+static void open_endpoint(mrpc_endpoint *endpoint) {
+  mrpc_endpoint_open(endpoint);
+}
+
+/* --- the time of service ---------------------------------------------------
+ */
+
+/* Runs in a signal handler. A slice that was there the last time already has
+ * run for a whole sample: its task shall look at its deadlines. */
+static void on_sample(void *ud) {
+  mrpc_host *host = ud;
+  uint32_t slice = mrpc_runtime_slice(host->runtime);
+  if (slice && slice == host->sampled) mrpc_runtime_interrupt(host->runtime);
+  host->sampled = slice;
+}
+
+/* On the loop's thread, whose time is to be measured. */
+static void start_sampler(mrpc_host *host) {
+  if (host->sampler_tried || !host->runtime) return;
+  host->sampler_tried = true;
+  const mrpc_host_config *c = &host->config;
+  if (!c->interrupt_signal || c->limits.handler < 0) return;
+  double seconds = c->limits.handler / 8;
+  if (seconds > longest_sample) seconds = longest_sample;
+  if (seconds < shortest_sample) seconds = shortest_sample;
+  if (mrpc_sampler_new(host->loop, c->interrupt_signal, seconds, on_sample,
+                       host, &host->sampler))
+    mrpc_log(host->env, MRPC_LOG_WARN, "handlers run without a deadline",
+             "error", host->loop->error, NULL);
+}
+
+static void end(mrpc_host *host) {
+  host->state = MRPC_HOST_ENDED;
+  mrpc_timer_stop(&host->env->timers, &host->deadline);
+  if (host->running) mrpc_loop_stop(host->loop);
+}
+
+static void check_end(mrpc_host *host) {
+  bool all_said = host->loop->stream_count == 0;
+  bool draining = host->state == MRPC_HOST_DRAINING;
+  if (draining && all_said) host->is_drained = true;
+  if (all_said && (draining || (host->state == MRPC_HOST_SERVING &&
+                                !mrpc_list_is_empty(&host->endpoints) &&
+                                host->open_endpoints == 0)))
+    end(host);
+}
+
+static void serve(mrpc_host *host) {
+  host->state = MRPC_HOST_SERVING;
+  each_endpoint(host, open_endpoint);
+  if (host->config.on_ready) host->config.on_ready(host, host->config.ud);
+  check_end(host);
+}
+
+static void on_report(const mrpc_report *report, void *ud) {
+  mrpc_host *host = ud;
+  mrpc_admin_report(host, report);
+  if (host->config.on_report) host->config.on_report(report, host->config.ud);
+  if (host->state == MRPC_HOST_LOADING) serve(host);
+}
+
+int mrpc_host_start(mrpc_host *host) {
+  if (host->state != MRPC_HOST_NEW) return MRPC_OK;
+  start_sampler(host);
+  host->state = MRPC_HOST_LOADING;
+  if (!host->runtime) {
+    serve(host);
+    return MRPC_OK;
+  }
+  return mrpc_host_reload(host, true);
+}
+
+int mrpc_host_reload(mrpc_host *host, bool everything) {
+  if (!host->runtime)
+    return mrpc_host_fail(host, MRPC_ESTATE, "there are no Lua methods");
+  int rc = mrpc_runtime_reload(host->runtime, everything);
+  return rc ? mrpc_host_fail(host, rc, "%s", mrpc_strerror(rc)) : MRPC_OK;
+}
+
+int mrpc_host_run(mrpc_host *host) {
+  int rc = mrpc_host_start(host);
+  if (rc) return rc;
+  host->running = true;
+  if (host->state != MRPC_HOST_ENDED) mrpc_loop_run(host->loop);
+  host->running = false;
+  return MRPC_OK;
+}
+
+int mrpc_host_step(mrpc_host *host, uint64_t budget_us) {
+  int rc = mrpc_host_start(host);
+  if (rc) return rc;
+  mrpc_loop_step(host->loop, budget_us);
+  return host->state == MRPC_HOST_ENDED ? MRPC_ECLOSED : MRPC_OK;
+}
+
+void mrpc_host_note_open(mrpc_host *host, mrpc_conn *conn) {
+  (void)conn;
+  host->connections++;
+}
+
+void mrpc_host_note_close(mrpc_host *host, mrpc_conn *conn) {
+  mrpc_admin_add_stats(&host->ended, conn->peer);
+  if (host->state == MRPC_HOST_SERVING)
+    each_endpoint(host, mrpc_endpoint_resume);
+  check_end(host);
+}
+
+/* --- the end ---------------------------------------------------------------
+ */
+
+static mrpc_conn *first_stream(mrpc_host *host) {
+  mrpc_link *streams = &host->loop->streams;
+  if (mrpc_list_is_empty(streams)) return NULL;
+  return mrpc_list_of(streams->next, mrpc_conn, link);
+}
+
+static void close_streams(mrpc_host *host) {
+  for (mrpc_conn *conn; (conn = first_stream(host)) != NULL;)
+    mrpc_conn_close(conn);
+}
+
+static void on_deadline(mrpc_timer *timer) {
+  mrpc_host *host = mrpc_list_of(timer, mrpc_host, deadline);
+  mrpc_log(host->env, MRPC_LOG_WARN, "the drain has passed its deadline", NULL);
+  mrpc_host_stop(host);
+}
+
+void mrpc_host_drain(mrpc_host *host, double seconds) {
+  if (host->state >= MRPC_HOST_DRAINING) return;
+  host->state = MRPC_HOST_DRAINING;
+  each_endpoint(host, mrpc_endpoint_close);
+  mrpc_link *streams = &host->loop->streams;
+  for (mrpc_link *l = streams->next, *next; l != streams; l = next) {
+    next = l->next;
+    mrpc_conn *conn = mrpc_list_of(l, mrpc_conn, link);
+    if (conn->peer)
+      mrpc_conn_drain(conn);
+    else
+      mrpc_conn_close(conn);
+  }
+  uint64_t at = mrpc_env_after(host->env, seconds);
+  if (at != UINT64_MAX)
+    mrpc_timer_start(&host->env->timers, &host->deadline, at);
+  check_end(host);
+}
+
+void mrpc_host_stop(mrpc_host *host) {
+  each_endpoint(host, mrpc_endpoint_close);
+  if (host->state != MRPC_HOST_ENDED) end(host);
+  close_streams(host);
+}
+
+bool mrpc_host_is_drained(const mrpc_host *host) {
+  return host->is_drained;
+}
+
+void mrpc_host_signal(mrpc_host *host, int what) {
+  atomic_fetch_or(&host->asked, what);
+  mrpc_bell_ring(host->bell);
+}
+
+static void on_bell(void *ud) {
+  mrpc_host *host = ud;
+  int asked = atomic_exchange(&host->asked, 0);
+  if (asked & MRPC_HOST_RELOAD) mrpc_host_reload(host, true);
+  if (asked & MRPC_HOST_DRAIN) mrpc_host_drain(host, host->config.drain);
+  if (asked & MRPC_HOST_STOP) mrpc_host_stop(host);
+}

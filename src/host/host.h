@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of a host, shared by the files of this layer. The host owns the
+ * order of things:
+ *
+ *   new -> listen* -> start (the first load) -> serving -> drain or stop
+ *
+ * Addresses are bound by listen and opened when the first load has ended. */
+#ifndef MRPC_HOST_HOST_H
+#define MRPC_HOST_HOST_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "base/list.h"
+#include "rpc/peer.h"
+#include "transport/loop.h"
+
+struct mrpc_conn;
+struct mrpc_sampler;
+
+typedef enum mrpc_host_state {
+  MRPC_HOST_NEW,
+  MRPC_HOST_LOADING, /* the first load */
+  MRPC_HOST_SERVING,
+  MRPC_HOST_DRAINING,
+  MRPC_HOST_ENDED
+} mrpc_host_state;
+
+struct mrpc_host {
+  mrpc_env *env;
+  mrpc_host_config config; /* its strings stand in `strings` */
+  mrpc_arena strings;
+  mrpc_host_state state;
+  bool running;    /* inside mrpc_host_run */
+  bool is_drained; /* the drain ended before its deadline */
+  mrpc_loop *loop;
+  mrpc_dispatch *dispatch;
+  mrpc_runtime *runtime; /* NULL: C methods only */
+  mrpc_bell *bell;
+  atomic_int asked;    /* MRPC_HOST_DRAIN, ... since the bell was heard last */
+  mrpc_timer deadline; /* of a drain */
+
+  struct mrpc_sampler *sampler; /* NULL until the loop's thread is known */
+  bool sampler_tried;
+  volatile uint32_t sampled; /* the slice that the last sample saw */
+
+  mrpc_link endpoints;
+  uint32_t open_endpoints; /* those that can still bring calls */
+
+  uint64_t started;      /* time of mrpc_host_new */
+  uint64_t connections;  /* that ever were */
+  mrpc_peer_stats ended; /* sums over the peers that have gone */
+  mrpc_link reloads;     /* rpc.reload calls that wait for a report */
+  char error[512];
+};
+
+/* Keeps a phrase as the host's error; answers `code`. */
+int mrpc_host_fail(mrpc_host *host, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A conversation begins, or has ended: counts, and ends the host when it was
+ * the last one. */
+void mrpc_host_note_open(mrpc_host *host, struct mrpc_conn *conn);
+void mrpc_host_note_close(mrpc_host *host, struct mrpc_conn *conn);
+
+#endif

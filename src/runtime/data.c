@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The state has the base, string, table, math, utf8 and os libraries, so that
+ * a config file can compute and ask for environment variables. The walk runs
+ * protected: it may throw at the end of memory. */
+#include "runtime/data.h"
+
+#include <errno.h>
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <stdio.h>
+
+#include "json/write.h"
+
+enum { MAX_DEPTH = 16 };
+
+typedef struct walk {
+  const char *path;
+  mrpc_buf *out;
+  char *error;
+  size_t size;
+  int result;
+} walk;
+
+static void write_value(lua_State *L, walk *w, int depth);
+
+static void refuse(walk *w, const char *what, const char *type) {
+  if (w->result == MRPC_OK)
+    snprintf(w->error, w->size, "%s: %s%s", w->path, what, type);
+  w->result = MRPC_ETYPE;
+}
+
+static void write_string(lua_State *L, walk *w, int index) {
+  size_t len;
+  const char *text = lua_tolstring(L, index, &len);
+  if (mrpc_json_write_string(w->out, text, len) == MRPC_ETYPE)
+    refuse(w, "a string isn't valid UTF-8", "");
+}
+
+static void write_array(lua_State *L, walk *w, int depth) {
+  lua_Integer count = luaL_len(L, -1);
+  mrpc_buf_addc(w->out, '[');
+  for (lua_Integer i = 1; i <= count; i++) {
+    if (i > 1) mrpc_buf_addc(w->out, ',');
+    lua_geti(L, -1, i);
+    write_value(L, w, depth + 1);
+    lua_pop(L, 1);
+  }
+  mrpc_buf_addc(w->out, ']');
+}
+
+static void write_object(lua_State *L, walk *w, int depth) {
+  bool first = true;
+  mrpc_buf_addc(w->out, '{');
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    if (lua_type(L, -2) != LUA_TSTRING) {
+      refuse(w, "keys must be names, not a ", luaL_typename(L, -2));
+    } else {
+      if (!first) mrpc_buf_addc(w->out, ',');
+      first = false;
+      write_string(L, w, -2);
+      mrpc_buf_addc(w->out, ':');
+      write_value(L, w, depth + 1);
+    }
+    lua_pop(L, 1);
+  }
+  mrpc_buf_addc(w->out, '}');
+}
+
+static void write_table(lua_State *L, walk *w, int depth) {
+  luaL_checkstack(L, 8, NULL);
+  if (depth > MAX_DEPTH) {
+    refuse(w, "tables are nested too deep", "");
+    return;
+  }
+  bool is_array = lua_geti(L, -1, 1) != LUA_TNIL;
+  lua_pop(L, 1);
+  if (is_array)
+    write_array(L, w, depth);
+  else
+    write_object(L, w, depth);
+}
+
+/* stack: [value] -> [value] */
+static void write_value(lua_State *L, walk *w, int depth) {
+  switch (lua_type(L, -1)) {
+    case LUA_TBOOLEAN:
+      mrpc_buf_adds(w->out, lua_toboolean(L, -1) ? "true" : "false");
+      break;
+    case LUA_TNUMBER:
+      if (lua_isinteger(L, -1))
+        mrpc_json_write_int(w->out, lua_tointeger(L, -1));
+      else if (mrpc_json_write_double(w->out, lua_tonumber(L, -1)) ==
+               MRPC_ETYPE)
+        refuse(w, "a number isn't finite", "");
+      break;
+    case LUA_TSTRING: write_string(L, w, -1); break;
+    case LUA_TTABLE: write_table(L, w, depth); break;
+    default: refuse(w, "it can't hold a ", luaL_typename(L, -1));
+  }
+}
+
+static void open_libraries(lua_State *L) {
+  static const luaL_Reg libraries[] = {
+      {LUA_GNAME, luaopen_base},
+      {LUA_STRLIBNAME, luaopen_string},
+      {LUA_TABLIBNAME, luaopen_table},
+      {LUA_MATHLIBNAME, luaopen_math},
+      {LUA_UTF8LIBNAME, luaopen_utf8},
+      {LUA_OSLIBNAME, luaopen_os},
+      {NULL, NULL},
+  };
+  for (const luaL_Reg *l = libraries; l->name; l++) {
+    luaL_requiref(L, l->name, l->func, 1);
+    lua_pop(L, 1);
+  }
+}
+
+/* stack: [walk] -> [] */
+static int run(lua_State *L) {
+  walk *w = lua_touserdata(L, 1);
+  open_libraries(L);
+  int status = luaL_loadfilex(L, w->path, "t");
+  if (status == LUA_OK) lua_call(L, 0, 1);
+  if (status == LUA_ERRFILE) {
+    w->result = errno == ENOENT ? MRPC_ENOTFOUND : MRPC_EIO;
+    return lua_error(L);
+  }
+  if (status != LUA_OK) return lua_error(L);
+  if (!lua_istable(L, -1))
+    refuse(w, "it must return a table, not a ", luaL_typename(L, -1));
+  else
+    write_value(L, w, 0);
+  return 0;
+}
+
+/* Lua has a chunk's file in front of its messages already. */
+static void tell(lua_State *L, walk *w) {
+  const char *text = lua_tostring(L, -1);
+  snprintf(w->error, w->size, "%s",
+           text ? text : "the config file raised an error");
+  if (w->result == MRPC_OK) w->result = MRPC_ESCRIPT;
+}
+
+int mrpc_data_read(const mrpc_mem *mem, const char *path, mrpc_buf *json,
+                   char *error, size_t size) {
+  walk w = {path, json, error, size, MRPC_OK};
+  error[0] = '\0';
+  lua_State *L = lua_newstate(mem->fn, mem->ud);
+  if (!L) return MRPC_ENOMEM;
+  lua_pushcfunction(L, run);
+  lua_pushlightuserdata(L, &w);
+  int status = lua_pcall(L, 1, 0, 0);
+  if (status != LUA_OK) tell(L, &w);
+  if (status == LUA_ERRMEM) w.result = MRPC_ENOMEM;
+  lua_close(L);
+  return w.result ? w.result : json->err;
+}
