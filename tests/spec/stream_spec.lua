@@ -99,7 +99,7 @@ describe("on a stream", function()
     end)
 
     it("of a megabyte pass", function()
-      local params = '["' .. ("x"):rep(2^20 // 1) .. '"]'
+      local params = '["' .. ("x"):rep(1 << 20) .. '"]'
       local connection = conn.open(tcp)
       connection:send(request("echo", params, 1) .. "\n")
       assert.is_truthy(connection:line():find(params, 1, true))
@@ -107,7 +107,7 @@ describe("on a stream", function()
 
     it("that aren't JSON close the stream when they come first", function()
       for _, url in ipairs { tcp, unix, server.urls[3] } do
-        for _, first in ipairs { "hello", "GET / HTTP/1.1\r", "EHLO x", "{nonsense", "}" } do
+        for _, first in ipairs { "hello", "GET / HTTP/1.1\r", "EHLO x", "}" } do
           local before = count()
           is_ended(conn.open(url):send(first .. "\n" .. COUNT_UP .. "\n"))
           assert.equal(before, count())

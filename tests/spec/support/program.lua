@@ -17,7 +17,7 @@ program.path = os.getenv("MOONRPC") or "build/moonrpc"
 local Program = {}
 Program.__index = Program
 
-local running = {}
+local started = {} -- all that were, until clean
 
 local function environment(changes)
   local list = {}
@@ -51,8 +51,8 @@ function program.start(args, options)
   options = options or {}
   local stdin = options.stdin and uv.new_pipe(false) or nil
   local stdout, stderr = uv.new_pipe(false), uv.new_pipe(false)
-  local self = setmetatable(
-    { out = "", err = "", urls = {}, stdin = stdin, stdout = stdout }, Program)
+  local self = setmetatable({ out = "", err = "", urls = {},
+    stdin = stdin, stdout = stdout, stderr = stderr }, Program)
   local process, pid = uv.spawn(options.path or program.path, {
     args = args,
     stdio = { stdin, stdout, stderr },
@@ -60,12 +60,11 @@ function program.start(args, options)
     cwd = options.cwd,
   }, function(code, signal)
     self.code, self.signal = code, signal
-    running[self] = nil
     self.process:close()
   end)
   assert(process, pid)
   self.process, self.pid = process, pid
-  running[self] = true
+  started[#started + 1] = self
   collect(self, stderr, "err")
   if options.stdout == false then
     self.out_ended = true -- as far as we are concerned
@@ -184,8 +183,16 @@ end
 
 -- Ends all that is still running, at once: call it after each test.
 function program.clean()
-  for self in pairs(running) do self.process:kill("sigkill") end
-  loop.wait(function() return next(running) == nil end, nil, "the end of all programs")
+  local list = started
+  started = {}
+  for _, self in ipairs(list) do self:kill("sigkill") end
+  for _, self in ipairs(list) do
+    loop.wait(function() return self.code end, nil, "the end of a program")
+    for _, pipe in pairs { self.stdin, self.stdout, self.stderr } do
+      if not pipe:is_closing() then pipe:close() end
+    end
+  end
+  uv.run("nowait")
 end
 
 return program

@@ -81,7 +81,8 @@ function HttpSession:send(text, size)
   end
 end
 
--- Takes the answer of the first connection that has one; "" for silence.
+-- Takes the answer of the first connection that has one; "" for silence, nil
+-- when none has come.
 local function take_answer(self)
   for i, connection in ipairs(self.busy) do
     if #connection.data > 0 or connection.eof then
@@ -97,16 +98,18 @@ end
 
 function HttpSession:next(seconds)
   return loop.wait(function()
-    local answer = take_answer(self)
-    return answer ~= "" and answer
+    local answer
+    repeat answer = take_answer(self) until answer ~= ""
+    return answer
   end, seconds, "an HTTP answer")
 end
 
 -- Waits until every request has its answer; none may be a message.
 function HttpSession:settle()
   loop.wait(function()
-    local answer = take_answer(self)
-    if answer and answer ~= "" then error("nobody expected " .. answer) end
+    for answer in take_answer, self do
+      if answer ~= "" then error("nobody expected " .. answer) end
+    end
     return #self.busy == 0
   end, nil, "the silent answers")
 end
