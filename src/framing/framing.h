@@ -42,7 +42,8 @@ typedef struct mrpc_framing_vt {
    * skipped, msg->token wants an answer, go on. MRPC_ESYNTAX or MRPC_EPROTO:
    * the stream can't be followed (f->error says why); a framing that answers
    * such faults itself (HTTP) has done so and answers MRPC_EPROTO; of
-   * MRPC_ESYNTAX the peer tells the other side in JSON. Sticky. */
+   * MRPC_ESYNTAX the peer tells the other side in JSON. Sticky. With `len` 0
+   * it only lets the last message go. */
   int (*recv)(mrpc_framing *f, const char *bytes, size_t len, size_t *consumed,
               mrpc_message *msg);
   /* The input has ended: MRPC_OK with a last message, MRPC_PARTIAL when there

@@ -116,7 +116,6 @@ void mrpc_batch_take(mrpc_peer *peer, const mrpc_message *msg) {
   int rc = mrpc_json_parse(&batch->loan->doc, msg->bytes, msg->len,
                            peer->limits.depth);
   if (rc == MRPC_OK && open_entries(batch)) {
-    mrpc_list_insert(&peer->batches, &batch->link);
     mrpc_batch_run(batch);
     return;
   }
@@ -142,14 +141,17 @@ static bool keep_text(mrpc_batch *batch) {
   return true;
 }
 
+/* A new batch goes to the end of the queue, one from there back to its front.
+ */
 static void queue(mrpc_batch *batch) {
   mrpc_peer *peer = batch->peer;
+  mrpc_link *place = batch->text ? peer->queued.next : &peer->queued;
   if (!batch->text && !keep_text(batch)) {
     mrpc_peer_lose(peer);
     return;
   }
   mrpc_list_remove(&batch->link);
-  mrpc_list_insert(&peer->queued, &batch->link);
+  mrpc_list_insert(place, &batch->link);
 }
 
 /* While a call of ours waits for the other side, its messages are read on, so
@@ -162,6 +164,8 @@ static bool must_queue(const mrpc_batch *batch) {
 
 void mrpc_batch_run(mrpc_batch *batch) {
   mrpc_peer *peer = batch->peer;
+  mrpc_list_remove(&batch->link);
+  mrpc_list_insert(&peer->batches, &batch->link);
   batch->is_running = true;
   while (batch->left && !peer->is_lost && !must_queue(batch)) {
     uint32_t node = batch->next;

@@ -17,6 +17,8 @@
 #include "rpc/pending.h"
 #include "rpc/pool.h"
 
+enum { LARGE = 4096 }; /* bytes of a message */
+
 static void finish_input(mrpc_peer *peer);
 
 /* --- birth and death ------------------------------------------------------ */
@@ -125,7 +127,7 @@ void mrpc_peer_end(mrpc_peer *peer) {
 
 /* Lets the timer do at once what can't be done from here. */
 static void put_off(mrpc_peer *peer) {
-  if (peer->is_busy) return;
+  if (peer->is_busy || peer->is_over) return;
   peer->is_due = true;
   mrpc_deadline_update(peer);
 }
@@ -155,6 +157,10 @@ static bool is_limited(const mrpc_peer *peer) {
   return mrpc_peer_is_full(peer) || !mrpc_list_is_empty(&peer->queued);
 }
 
+static bool may_unqueue(const mrpc_peer *peer) {
+  return !mrpc_list_is_empty(&peer->queued) && !mrpc_peer_is_full(peer);
+}
+
 static bool is_stopped(const mrpc_peer *peer) {
   return peer->is_read || peer->framing->closing || peer->is_lost;
 }
@@ -174,7 +180,8 @@ static void leave(mrpc_peer *peer) {
 
 void mrpc_peer_changed(mrpc_peer *peer) {
   if (peer->is_busy) return;
-  if (peer->is_held && !is_limited(peer)) peer->is_due = true;
+  bool is_freed = !is_limited(peer) || may_unqueue(peer);
+  if (peer->is_held && is_freed) peer->is_due = true;
   mrpc_deadline_update(peer);
   bool is_news = peer->has_news || mrpc_peer_is_done(peer);
   peer->has_news = false;
@@ -224,18 +231,29 @@ static void take_message(mrpc_peer *peer, int rc, const mrpc_message *msg) {
   }
 }
 
+/* A framing keeps the last message until it is asked for the next. A large one
+ * shouldn't lie about in an idle peer that long. */
+static void let_go(mrpc_peer *peer, size_t len) {
+  mrpc_framing *f = peer->framing;
+  mrpc_message msg = {0};
+  size_t used;
+  if (len > LARGE) take_message(peer, f->vt->recv(f, "", 0, &used, &msg), &msg);
+}
+
 /* Takes messages from the bytes until they, or a limit, are at their end; says
  * how many bytes it took. */
 static size_t take(mrpc_peer *peer, const char *bytes, size_t len) {
   mrpc_framing *f = peer->framing;
   size_t at = 0;
+  mrpc_message msg = {0};
   while (at < len && !is_stopped(peer) && !is_limited(peer)) {
-    mrpc_message msg = {0};
     size_t used = 0;
     int rc = f->vt->recv(f, bytes + at, len - at, &used, &msg);
     at += used;
     take_message(peer, rc, &msg);
+    if (rc) msg.len = 0;
   }
+  if (!is_stopped(peer)) let_go(peer, msg.len);
   if (!is_stopped(peer)) return at;
   if (f->closing) stop_reading(peer);
   return len;
@@ -262,8 +280,7 @@ static void take_rest(mrpc_peer *peer) {
 }
 
 static void go_on(mrpc_peer *peer) {
-  while (!mrpc_list_is_empty(&peer->queued) && !mrpc_peer_is_full(peer) &&
-         !peer->is_lost)
+  while (may_unqueue(peer) && !peer->is_lost)
     mrpc_batch_run(mrpc_list_of(peer->queued.next, mrpc_batch, link));
   take_rest(peer);
   if (peer->has_eof && peer->rest.len == 0 && !is_limited(peer))

@@ -10,6 +10,23 @@
 #include "oom.h"
 #include "rpc/peer.h"
 
+/* Messages as string literals, in the form that the core itself writes. */
+#define REQ(method, params, id)                                       \
+  "{\"jsonrpc\":\"2.0\",\"method\":\"" method "\",\"params\":" params \
+  ",\"id\":" id "}"
+#define NOTE(method, params) \
+  "{\"jsonrpc\":\"2.0\",\"method\":\"" method "\",\"params\":" params "}"
+#define RES(result, id) \
+  "{\"jsonrpc\":\"2.0\",\"result\":" result ",\"id\":" id "}"
+#define ERR(code, message, id)                                               \
+  "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":" code ",\"message\":\"" message \
+  "\"},\"id\":" id "}"
+#define INVALID(id) ERR("-32600", "Invalid Request", id)
+#define GARBLED ERR("-32700", "Parse error", "null")
+#define UNKNOWN(id) ERR("-32601", "Method not found", id)
+#define INTERNAL(id) ERR("-32603", "Internal error", id)
+#define CANCELLED(id) ERR("-32800", "Request cancelled", id)
+
 typedef struct talk {
   oom mem;
   uint64_t now;
@@ -22,6 +39,7 @@ typedef struct talk {
   int (*framing)(mrpc_env *, const mrpc_limits *, mrpc_framing **);
   char *out; /* what was sent since the last talk_take; NUL-terminated */
   size_t out_len;
+  char *taken;
   unsigned wakes;
   unsigned warnings; /* log entries of level warn */
   bool is_stuck;     /* the other side doesn't read */
@@ -109,8 +127,11 @@ __attribute__((unused)) static int talk_say(talk *t, const char *text) {
 /* What was sent since the last take; valid until the next. */
 __attribute__((unused)) static const char *talk_take(talk *t) {
   talk_flush(t);
+  free(t->taken);
+  t->taken = t->out;
+  t->out = NULL;
   t->out_len = 0;
-  return t->out ? t->out : "";
+  return t->taken ? t->taken : "";
 }
 
 /* One check: `say` is answered by `want`. */
@@ -121,7 +142,6 @@ __attribute__((unused)) static void talk_check(talk *t, const char *say,
                                                const char *want,
                                                const char *file, int line,
                                                const char *name) {
-  if (t->out) *t->out = '\0';
   talk_say(t, say);
   const char *got = talk_take(t);
   tap_bytes(got, strlen(got), want, strlen(want), file, line, name);
@@ -140,6 +160,7 @@ __attribute__((unused)) static bool talk_end(talk *t) {
   mrpc_dispatch_free(t->dispatch);
   mrpc_env_free(t->env);
   free(t->out);
+  free(t->taken);
   return t->mem.live == 0;
 }
 

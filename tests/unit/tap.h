@@ -33,9 +33,8 @@ __attribute__((unused, format(printf, 4, 5))) static bool tap_ok(
 /* Are two byte strings equal? Shows both when not. */
 #define is_bytes(got, gotlen, want, wantlen, ...) \
   tap_bytes((got), (gotlen), (want), (wantlen), __FILE__, __LINE__, __VA_ARGS__)
-#define is_str(got, want, ...)                                            \
-  tap_bytes((got), strlen(got), (want), strlen(want), __FILE__, __LINE__, \
-            __VA_ARGS__)
+#define is_str(got, want, ...) \
+  tap_str((got), (want), __FILE__, __LINE__, __VA_ARGS__)
 
 __attribute__((unused)) static bool tap_bytes(const char *got, size_t gotlen,
                                               const char *want, size_t wantlen,
@@ -46,6 +45,12 @@ __attribute__((unused)) static bool tap_bytes(const char *got, size_t gotlen,
     printf("# got  %zu: %.*s\n# want %zu: %.*s\n", gotlen, (int)gotlen, got,
            wantlen, (int)wantlen, want);
   return same;
+}
+
+__attribute__((unused)) static bool tap_str(const char *got, const char *want,
+                                            const char *file, int line,
+                                            const char *name) {
+  return tap_bytes(got, strlen(got), want, strlen(want), file, line, name);
 }
 
 __attribute__((unused)) static int tap_finish(void) {

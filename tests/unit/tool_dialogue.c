@@ -201,7 +201,6 @@ static bool play_steps(talk *t, const dialogue *d, size_t size) {
       fits = false;
     }
     free(got);
-    if (t->out) *t->out = '\0';
   }
   return fits;
 }
