@@ -14,8 +14,9 @@
 #include "runtime/runtime.h"
 
 typedef struct mrpc_failure {
-  const char *message; /* without its place; never NULL */
-  size_t message_len;
+  const char *text; /* the whole message; never NULL */
+  size_t text_len;
+  const char *message;   /* the end of it, without its place */
   const char *file;      /* chunk name's short form, "" when unknown */
   int line;              /* 0 when unknown */
   const char *traceback; /* lines that end in '\n', "" when there is none */
@@ -41,8 +42,13 @@ void mrpc_failure_get(lua_State *L, int index, mrpc_failure *out);
  * pushed. Doesn't throw. stack: [] -> [data] or [] */
 bool mrpc_error_object_get(lua_State *L, int index, mrpc_error_object *out);
 
-/* Raises an error object. Never returns. */
+/* Logs what ended a task that answers no call: `text` and the error value on
+ * top of `co`. Nothing for a task that was cancelled or closed. */
+void mrpc_failure_log(const mrpc_task *task, lua_State *co, const char *text);
+
+/* Raise an error object, rpc.cancelled. Never return. */
 int mrpc_error_raise(lua_State *L, int code, const char *message);
+int mrpc_error_raise_cancelled(lua_State *L);
 
 /* Puts `error` and `cancelled` into the table on top. May throw. */
 void mrpc_error_open(lua_State *L);

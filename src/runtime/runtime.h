@@ -38,9 +38,13 @@ struct mrpc_runtime {
   mrpc_dispatch *dispatch;
   mrpc_limits limits;
   bool dev;
-  bool closing;  /* no new task starts */
-  lua_State *L;  /* the main thread; no script code runs on it */
-  size_t memory; /* bytes of the Lua heap now */
+  bool standing_hook;  /* the embedder doesn't interrupt */
+  bool closing;        /* no new task starts */
+  lua_State *L;        /* the main thread; no script code runs on it */
+  size_t memory;       /* bytes of the Lua heap now */
+  size_t max_memory;   /* limits.memory */
+  mrpc_mem heap;       /* memory that counts as Lua's */
+  uint64_t handler_ns; /* limits.handler; 0: none */
 
   mrpc_thread free_thread;
   mrpc_thread waiting_thread;
@@ -51,17 +55,19 @@ struct mrpc_runtime {
   mrpc_timer turn;    /* is that turn */
   mrpc_task *current; /* that runs now */
   lua_State *running; /* its coroutine, or the script's inside it */
+  uint32_t pins;      /* resumes below it that can't be left by a yield */
+  uint32_t nesting;   /* tasks that run inside each other */
 
   uint32_t slice;                /* number of the run of Lua code; 0: none */
   uint32_t slices;               /* numbers given so far */
-  uint32_t seen_slice;           /* that the hook saw last, */
-  uint64_t seen_at;              /* and when */
   volatile sig_atomic_t alarmed; /* coroutines that run get the hook */
 
   const void *array_meta;  /* addresses of rpc.array's and rpc.object's */
   const void *object_meta; /* metatables */
   mrpc_key *keys;          /* cache of the keys of decoded objects */
   mrpc_buf scratch;        /* to build error data */
+  char warning[256];       /* pieces of a warning of Lua's */
+  size_t warning_len;
 
   mrpc_loader *loader;
   mrpc_report_fn on_report;

@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "base/timer.h"
+#include "runtime/file.h"
 #include "runtime/runtime.h"
 
 /* The task has ended: `status` is LUA_OK with its results on `co`, or an error
@@ -42,11 +43,14 @@ struct mrpc_task {
   int ref;          /* keeps `co` in the registry */
   mrpc_call *call;  /* that this task answers, or NULL */
   mrpc_file *owner; /* the file whose code it runs, or NULL; held */
+  mrpc_owned owned; /* ties it to the life of its file, if at_load */
   mrpc_task_fn on_end;
-  void *ud;      /* of on_end */
-  void *wait_ud; /* for the functions that wait; theirs while parked */
+  void *ud;         /* of on_end */
+  const void *args; /* that the bottom function pushes; call.c */
 
   mrpc_task_state state;
+  int status;       /* of its function, when that has failed */
+  bool is_fresh;    /* ready to be started, not to go on */
   lua_State *leaf;  /* the coroutine that waits: `co`, or the script's in it */
   int nvalues;      /* on top of `leaf`, that the wait gives */
   mrpc_timer timer; /* deadline of the wait */
@@ -57,17 +61,20 @@ struct mrpc_task {
   int raise;             /* error code that the wait raises; 0: none */
   const char *raise_why; /* its message; constant */
 
-  uint64_t run_ns;   /* run time so far, waits excluded */
-  uint64_t since;    /* when it went on, 0: nobody looked at the clock */
-  uint64_t limit_ns; /* of run time; 0: none */
-  bool sliced;       /* yields to the loop every MRPC_SLICE_NS (loads) */
-  bool at_load;      /* dies with its file: it was made by its loading */
-  bool timer_wakes;  /* the end of the timer is no failure (sleep) */
-  bool watches;      /* has asked the call to tell of its cancelling */
-  bool cancelled;    /* its waits raise */
-  bool killed;       /* no script code runs any more but __close */
-  int kill_code;     /* MRPC_SCRIPT_LIMIT, MRPC_SHUTTING_DOWN, ... */
-  char kill_why[96]; /* for the log: "math.lua:3: ran longer than ..." */
+  uint64_t run_ns;       /* run time so far, waits excluded */
+  uint64_t since;        /* when it went on, 0: nobody looked at the clock */
+  uint64_t limit_ns;     /* of run time; 0: none */
+  bool sliced;           /* yields to the loop every MRPC_SLICE_NS (loads) */
+  bool at_load;          /* dies with its file: it was made by its loading */
+  bool timer_wakes;      /* the end of the timer is no failure (sleep) */
+  bool watches;          /* has asked the call to tell of its cancelling */
+  bool cancelled;        /* its waits raise */
+  bool killed;           /* no script code runs any more but __close, */
+  bool thrown;           /* once its kill has been thrown; */
+  uint64_t grace;        /* and __close until then; */
+  const lua_State *mute; /* and nothing in this coroutine */
+  int kill_code;         /* MRPC_SCRIPT_LIMIT, MRPC_SHUTTING_DOWN, ... */
+  char kill_why[96];     /* for the log: "math.lua:3: ran longer than ..." */
 };
 
 /* A new task. Push a function and its arguments on (*out)->co, then start.
@@ -80,8 +87,8 @@ void mrpc_task_discard(mrpc_task *task);
 /* Runs the task with `nargs` arguments until it ends or waits. May be called
  * from inside another task. */
 void mrpc_task_start(mrpc_task *task, int nargs);
-/* The same from the loop's next turn. MRPC_ENOMEM. */
-int mrpc_task_start_later(mrpc_task *task, int nargs);
+/* The same from the loop's next turn. */
+void mrpc_task_start_later(mrpc_task *task, int nargs);
 
 /* The task that runs now, NULL outside of any. */
 mrpc_task *mrpc_task_current(mrpc_runtime *runtime);
@@ -113,6 +120,10 @@ void mrpc_task_wake_later(mrpc_task *task, int nvalues);
 void mrpc_task_raise(mrpc_task *task, int code, const char *message);
 /* Its waits raise rpc.cancelled from now on, the present one too. */
 void mrpc_task_cancel(mrpc_task *task);
+/* Does what this task makes die with its file? */
+bool mrpc_task_is_at_load(const mrpc_task *task);
+/* Makes a new task die with its owner. MRPC_ESTATE when that has gone. */
+int mrpc_task_tie(mrpc_task *task);
 /* Ends a task that doesn't run, at once: its to-be-closed variables run,
  * on_end gets the status LUA_ERRRUN; `code` and `why` stand in kill_code and
  * kill_why. */

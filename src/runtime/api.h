@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The `rpc` table. Each part puts its functions into the table on top of the
+ * stack; all may throw. lua/rpc.lua documents what scripts see. */
+#ifndef MRPC_RUNTIME_API_H
+#define MRPC_RUNTIME_API_H
+
+#include <lua.h>
+
+/* Makes the table: global `rpc`, and what require "rpc" gives.
+ * stack: [] -> [] */
+void mrpc_api_open(lua_State *L);
+
+/* stack: [rpc] -> [rpc] */
+void mrpc_log_open(lua_State *L);   /* log, and the globals print and warn */
+void mrpc_json_open(lua_State *L);  /* json */
+void mrpc_wait_open(lua_State *L);  /* sleep, await */
+void mrpc_spawn_open(lua_State *L); /* spawn */
+void mrpc_alarm_open(lua_State *L); /* after, every */
+
+#endif

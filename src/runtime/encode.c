@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lua values to JSON, behind what stands in the buffer. Only raw access is
+ * used, so no script code runs and nothing throws.
+ *
+ * Is a table an array? One pass with lua_next finds out while it writes: it
+ * meets the array part of a table in order, 1, 2, 3. As long as each key is
+ * the next one, elements are written; if the order breaks (some elements stand
+ * in the hash part), the writer goes back to its mark, counts, and writes by
+ * index. Tables whose first key is a string are objects. */
+#include <string.h>
+
+#include "json/write.h"
+#include "runtime/convert.h"
+
+typedef struct encoder {
+  lua_State *L;
+  mrpc_buf *buf;
+  const mrpc_runtime *runtime;
+  uint32_t depth; /* containers that may still open */
+  const char *why;
+  char path[160]; /* of the fault, filled from its end */
+  size_t path_at;
+  bool path_full;
+} encoder;
+
+enum { KIND_PLAIN, KIND_ARRAY, KIND_OBJECT };
+
+static int write_value(encoder *e);
+
+/* --- faults --------------------------------------------------------------- */
+
+static int refuse(encoder *e, const char *why) {
+  e->why = why;
+  return MRPC_ETYPE;
+}
+
+/* Puts a part before the path; from one on that doesn't fit, an ellipsis
+ * stands for the rest. */
+static void put_before(encoder *e, const char *part, size_t len) {
+  if (e->path_full) return;
+  if (len > e->path_at - 3) {
+    e->path_full = true;
+    part = "...";
+    len = 3;
+  }
+  e->path_at -= len;
+  memcpy(e->path + e->path_at, part, len);
+}
+
+static void put_index(encoder *e, uint64_t n) {
+  char digits[24];
+  size_t at = sizeof digits;
+  digits[--at] = ']';
+  do digits[--at] = (char)('0' + n % 10);
+  while (n /= 10);
+  digits[--at] = '[';
+  put_before(e, digits + at, sizeof digits - at);
+}
+
+static void put_key(encoder *e, const char *key, size_t len) {
+  put_before(e, key, len);
+  put_before(e, ".", 1);
+}
+
+/* --- scalars -------------------------------------------------------------- */
+
+static int write_string(encoder *e) {
+  size_t len;
+  const char *text = lua_tolstring(e->L, -1, &len);
+  int rc = mrpc_json_write_string(e->buf, text, len);
+  return rc == MRPC_ETYPE ? refuse(e, "not valid UTF-8") : rc;
+}
+
+static int write_number(encoder *e) {
+  if (lua_isinteger(e->L, -1))
+    return mrpc_json_write_int(e->buf, lua_tointeger(e->L, -1));
+  int rc = mrpc_json_write_double(e->buf, lua_tonumber(e->L, -1));
+  return rc == MRPC_ETYPE ? refuse(e, "not a finite number") : rc;
+}
+
+/* --- arrays --------------------------------------------------------------- */
+
+/* Writes the elements 1 to n. */
+static int write_by_index(encoder *e, uint64_t n) {
+  for (uint64_t i = 1; i <= n; i++) {
+    if (i > 1) mrpc_buf_addc(e->buf, ',');
+    lua_rawgeti(e->L, -1, (lua_Integer)i);
+    int rc = write_value(e);
+    lua_pop(e->L, 1);
+    if (rc == MRPC_ETYPE) put_index(e, i);
+    if (rc) return rc;
+  }
+  return MRPC_OK;
+}
+
+/* The elements stand in no order; are the keys 1 to n all the same? */
+static int write_unordered(encoder *e) {
+  lua_State *L = e->L;
+  uint64_t n = lua_rawlen(L, -1), count = 0;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    lua_Integer key = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
+    if (key < 1 || (uint64_t)key > n) {
+      bool is_mixed = lua_type(L, -2) != LUA_TNUMBER;
+      lua_pop(L, 2);
+      return refuse(e, is_mixed ? "a table with string keys and others"
+                                : "an array with gaps or odd keys");
+    }
+    count++;
+  }
+  if (count != n) return refuse(e, "an array with gaps or odd keys");
+  return write_by_index(e, n);
+}
+
+/* The first key and its value are on the stack. stack: [key value] -> [] */
+static int write_array(encoder *e) {
+  lua_State *L = e->L;
+  size_t mark = e->buf->len;
+  lua_Integer n = 0;
+  do {
+    if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) != ++n) {
+      lua_pop(L, 2);
+      if (e->buf->err) return e->buf->err;
+      mrpc_buf_truncate(e->buf, mark);
+      return write_unordered(e);
+    }
+    if (n > 1) mrpc_buf_addc(e->buf, ',');
+    int rc = write_value(e);
+    lua_pop(L, 1);
+    if (rc) {
+      lua_pop(L, 1);
+      if (rc == MRPC_ETYPE) put_index(e, (uint64_t)n);
+      return rc;
+    }
+  } while (lua_next(L, -2));
+  return MRPC_OK;
+}
+
+/* --- objects -------------------------------------------------------------- */
+
+/* stack: [key value] -> [key] */
+static int write_member(encoder *e) {
+  lua_State *L = e->L;
+  size_t len;
+  int rc;
+  if (lua_type(L, -2) != LUA_TSTRING) {
+    lua_pop(L, 1);
+    return refuse(e, lua_type(L, -1) == LUA_TNUMBER
+                         ? "a table with string keys and others"
+                         : "a key that is no string");
+  }
+  const char *key = lua_tolstring(L, -2, &len);
+  rc = mrpc_json_write_string(e->buf, key, len);
+  if (rc == MRPC_ETYPE) rc = refuse(e, "a key that isn't valid UTF-8");
+  if (!rc) {
+    mrpc_buf_addc(e->buf, ':');
+    rc = write_value(e);
+    if (rc == MRPC_ETYPE) put_key(e, key, len);
+  }
+  lua_pop(L, 1);
+  return rc;
+}
+
+/* The first key and its value are on the stack. stack: [key value] -> [] */
+static int write_object(encoder *e) {
+  lua_State *L = e->L;
+  bool is_first = true;
+  do {
+    if (!is_first) mrpc_buf_addc(e->buf, ',');
+    is_first = false;
+    int rc = write_member(e);
+    if (rc) {
+      lua_pop(L, 1);
+      return rc;
+    }
+  } while (lua_next(L, -2));
+  return MRPC_OK;
+}
+
+/* --- tables --------------------------------------------------------------- */
+
+/* What rpc.array or rpc.object have said of the table on top. */
+static int kind_of(encoder *e) {
+  if (!lua_getmetatable(e->L, -1)) return KIND_PLAIN;
+  const void *meta = lua_topointer(e->L, -1);
+  lua_pop(e->L, 1);
+  if (meta == e->runtime->array_meta) return KIND_ARRAY;
+  return meta == e->runtime->object_meta ? KIND_OBJECT : KIND_PLAIN;
+}
+
+static int write_empty(encoder *e, int kind) {
+  if (kind == KIND_ARRAY)
+    mrpc_buf_lit(e->buf, "[]");
+  else
+    mrpc_buf_lit(e->buf, "{}");
+  return e->buf->err;
+}
+
+static int write_table(encoder *e) {
+  lua_State *L = e->L;
+  if (!lua_checkstack(L, 4)) return MRPC_ENOMEM;
+  int kind = kind_of(e);
+  lua_pushnil(L);
+  if (!lua_next(L, -2)) return write_empty(e, kind);
+  if (e->depth == 0) {
+    lua_pop(L, 2);
+    return refuse(e, "nested too deeply (or in itself)");
+  }
+  if (kind == KIND_PLAIN)
+    kind = lua_type(L, -2) == LUA_TNUMBER ? KIND_ARRAY : KIND_OBJECT;
+  e->depth--;
+  mrpc_buf_addc(e->buf, kind == KIND_ARRAY ? '[' : '{');
+  int rc = kind == KIND_ARRAY ? write_array(e) : write_object(e);
+  mrpc_buf_addc(e->buf, kind == KIND_ARRAY ? ']' : '}');
+  e->depth++;
+  return rc ? rc : e->buf->err;
+}
+
+static int write_value(encoder *e) {
+  lua_State *L = e->L;
+  switch (lua_type(L, -1)) {
+    case LUA_TTABLE: return write_table(e);
+    case LUA_TSTRING: return write_string(e);
+    case LUA_TNUMBER: return write_number(e);
+    case LUA_TBOOLEAN:
+      if (lua_toboolean(L, -1))
+        mrpc_buf_lit(e->buf, "true");
+      else
+        mrpc_buf_lit(e->buf, "false");
+      return e->buf->err;
+    case LUA_TLIGHTUSERDATA:
+      if (lua_touserdata(L, -1)) return refuse(e, "a light userdata");
+      mrpc_buf_lit(e->buf, "null");
+      return e->buf->err;
+    case LUA_TNIL: mrpc_buf_lit(e->buf, "null"); return e->buf->err;
+    case LUA_TFUNCTION: return refuse(e, "a function");
+    case LUA_TTHREAD: return refuse(e, "a coroutine");
+    default: return refuse(e, "a userdata");
+  }
+}
+
+/* root + path + ": " + why, shortened to fit. */
+static void tell(const encoder *e, const char *root, mrpc_encode_error *error) {
+  const char *parts[] = {root, e->path + e->path_at, ": ", e->why};
+  size_t lens[] = {strlen(root), sizeof e->path - e->path_at, 2,
+                   strlen(e->why)};
+  size_t at = 0;
+  for (int i = 0; i < 4; i++) {
+    size_t room = sizeof error->text - 1 - at;
+    size_t len = lens[i] < room ? lens[i] : room;
+    memcpy(error->text + at, parts[i], len);
+    at += len;
+  }
+  error->text[at] = '\0';
+}
+
+int mrpc_encode(lua_State *L, int index, mrpc_buf *buf, const char *root,
+                mrpc_encode_error *error) {
+  mrpc_runtime *rt = mrpc_runtime_of(L);
+  uint32_t depth = rt->limits.depth;
+  encoder e = {.L = L, .buf = buf, .runtime = rt, .path_at = sizeof e.path};
+  e.depth = depth < MRPC_MAX_NESTING ? depth : MRPC_MAX_NESTING;
+  if (!lua_checkstack(L, 1)) return MRPC_ENOMEM;
+  lua_pushvalue(L, index);
+  int rc = write_value(&e);
+  lua_pop(L, 1);
+  if (rc == MRPC_ETYPE) tell(&e, root, error);
+  return rc;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/libs.h"
+
+#include <lauxlib.h>
+#include <lua-cjson.h>
+#include <lualib.h>
+
+#include "runtime/api.h"
+#include "runtime/coroutine.h"
+#include "runtime/protect.h"
+
+/* Exported, but not in cjson's header. */
+int luaopen_cjson_safe(lua_State *L);
+
+/* A script can't end the host. */
+static int os_exit(lua_State *L) {
+  return luaL_error(L, "os.exit isn't available: the host serves others too");
+}
+
+static void preload(lua_State *L, const char *name, lua_CFunction open) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, open);
+  lua_setfield(L, -2, name);
+  lua_pop(L, 1);
+}
+
+static void set_in(lua_State *L, const char *table, const char *name,
+                   lua_CFunction fn) {
+  lua_getglobal(L, table);
+  lua_pushcfunction(L, fn);
+  lua_setfield(L, -2, name);
+  lua_pop(L, 1);
+}
+
+int mrpc_libs_open(lua_State *L) {
+  luaL_openlibs(L);
+  set_in(L, "os", "exit", os_exit);
+  preload(L, "cjson", luaopen_cjson);
+  preload(L, "cjson.safe", luaopen_cjson_safe);
+  mrpc_protect_open(L);
+  mrpc_coroutine_open(L);
+  mrpc_api_open(L);
+  return 0;
+}
+
+/* --- modules of the host -------------------------------------------------- */
+
+typedef struct module {
+  const char *name;
+  lua_CFunction open;
+} module;
+
+static int preload_module(lua_State *L) {
+  const module *m = lua_touserdata(L, 1);
+  preload(L, m->name, m->open);
+  return 0;
+}
+
+int mrpc_runtime_preload(mrpc_runtime *runtime, const char *name,
+                         lua_CFunction open) {
+  module m = {name, open};
+  return mrpc_protect(runtime, preload_module, &m);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/libs.h"
+#include "runtime/load.h"
+#include "runtime/protect.h"
+#include "runtime/schedule.h"
+
+/* Lua's allocator: the environment's, counted and bounded. Above the limit
+ * Lua collects garbage, tries again, and raises "not enough memory". When
+ * `ptr` is NULL, `osize` is no size. */
+static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
+  mrpc_runtime *rt = ud;
+  if (!ptr) osize = 0;
+  if (nsize > osize && nsize - osize > rt->max_memory - rt->memory) return NULL;
+  void *to = mrpc_mem_resize(&rt->env->mem, ptr, osize, nsize);
+  if (to || nsize == 0) rt->memory += nsize - osize;
+  return to;
+}
+
+mrpc_runtime *mrpc_runtime_of(lua_State *L) {
+  return (*(mrpc_thread **)lua_getextraspace(L))->runtime;
+}
+
+static void init(mrpc_runtime *rt, const mrpc_runtime_config *config) {
+  rt->env = config->env;
+  rt->dispatch = config->dispatch;
+  if (config->limits) rt->limits = *config->limits;
+  mrpc_limits_init(&rt->limits);
+  rt->dev = config->dev;
+  rt->on_report = config->on_report;
+  rt->ud = config->ud;
+  rt->heap = (mrpc_mem){allocate, rt};
+  rt->free_thread = (mrpc_thread){rt, MRPC_THREAD_FREE};
+  rt->waiting_thread = (mrpc_thread){rt, MRPC_THREAD_WAITING};
+  rt->max_memory =
+      rt->limits.memory == MRPC_UNLIMITED ? SIZE_MAX / 2 : rt->limits.memory;
+  rt->handler_ns =
+      rt->limits.handler < 0 ? 0 : (uint64_t)(rt->limits.handler * 1e9);
+  mrpc_buf_init(&rt->scratch, &rt->heap, rt->limits.reply);
+}
+
+static int open_state(mrpc_runtime *rt) {
+  rt->L = lua_newstate(allocate, rt);
+  if (!rt->L) return MRPC_ENOMEM;
+  *(mrpc_thread **)lua_getextraspace(rt->L) = &rt->free_thread;
+  return mrpc_protect(rt, mrpc_libs_open, NULL);
+}
+
+int mrpc_runtime_new(const mrpc_runtime_config *config, mrpc_runtime **out) {
+  mrpc_runtime *rt = mrpc_mem_new(&config->env->mem, sizeof *rt);
+  if (!rt) return MRPC_ENOMEM;
+  init(rt, config);
+  int rc = mrpc_tasks_init(rt);
+  if (!rc) rc = open_state(rt);
+  if (!rc) rc = mrpc_loader_new(rt, config, &rt->loader);
+  if (rc) {
+    mrpc_runtime_free(rt);
+    return rc;
+  }
+  *out = rt;
+  return MRPC_OK;
+}
+
+void mrpc_runtime_free(mrpc_runtime *rt) {
+  if (!rt) return;
+  mrpc_mem mem = rt->env->mem;
+  mrpc_tasks_free(rt);
+  if (rt->loader) mrpc_loader_free(rt->loader);
+  mrpc_buf_clear(&rt->scratch);
+  if (rt->L) lua_close(rt->L);
+  mrpc_mem_free(&mem, rt, sizeof *rt);
+}

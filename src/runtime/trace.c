@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A handler's stack looks like this, from level 0 on: the message handler;
+ * `error` or `assert`, when the script raised; the script's functions; the
+ * host's C function at the bottom. The first two and the last aren't news. A
+ * deep stack is shown by both of its ends. */
+#include "runtime/trace.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+enum { FIRST_LEVELS = 10, LAST_LEVELS = 11 };
+
+/* The first ":<digits>: " in the message ends the place. */
+size_t mrpc_trace_place(const char *message, size_t *file_len, int *line) {
+  for (const char *at = strchr(message, ':'); at; at = strchr(at + 1, ':')) {
+    size_t digits = strspn(at + 1, "0123456789");
+    const char *end = at + 1 + digits;
+    if (digits == 0 || digits > 9 || end[0] != ':' || end[1] != ' ') continue;
+    if (memchr(message, '\n', (size_t)(at - message))) return 0;
+    *file_len = (size_t)(at - message);
+    *line = 0;
+    for (const char *d = at + 1; d < end; d++) *line = *line * 10 + (*d - '0');
+    return (size_t)(end + 2 - message);
+  }
+  return 0;
+}
+
+bool mrpc_trace_push_file(lua_State *L, int *line) {
+  lua_Debug ar;
+  for (int level = 1; level < FIRST_LEVELS; level++) {
+    if (!lua_getstack(L, level, &ar)) return false;
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline <= 0) continue;
+    *line = ar.currentline;
+    lua_pushstring(L, ar.short_src);
+    return true;
+  }
+  return false;
+}
+
+/* The level of the bottom function, found by doubling and halving: reaching a
+ * level costs as many steps as it is deep. */
+static int last_level(lua_State *L) {
+  lua_Debug ar;
+  int low = 1, high = 1;
+  while (lua_getstack(L, high, &ar)) {
+    low = high;
+    high *= 2;
+  }
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (lua_getstack(L, middle, &ar))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return high - 1;
+}
+
+static bool is_raiser(const lua_Debug *ar) {
+  return *ar->what == 'C' && ar->name &&
+         (!strcmp(ar->name, "error") || !strcmp(ar->name, "assert"));
+}
+
+/* stack: [] -> [line] */
+static void push_line(lua_State *L, lua_Debug *ar) {
+  if (ar->currentline > 0)
+    lua_pushfstring(L, "%s:%d: in ", ar->short_src, ar->currentline);
+  else
+    lua_pushfstring(L, "%s: in ", ar->short_src);
+  if (*ar->namewhat)
+    lua_pushfstring(L, "%s '%s'\n", ar->namewhat, ar->name);
+  else if (*ar->what == 'm')
+    lua_pushliteral(L, "main chunk\n");
+  else if (*ar->what == 'C')
+    lua_pushliteral(L, "?\n");
+  else
+    lua_pushfstring(L, "function <%s:%d>\n", ar->short_src, ar->linedefined);
+  lua_concat(L, 2);
+}
+
+void mrpc_trace_push(lua_State *L) {
+  lua_Debug ar;
+  luaL_Buffer buffer;
+  int last = last_level(L);
+  int skip_from = FIRST_LEVELS + 1, skip_to = last - LAST_LEVELS;
+  luaL_checkstack(L, 10, NULL);
+  luaL_buffinit(L, &buffer);
+  for (int level = 1; level <= last && lua_getstack(L, level, &ar); level++) {
+    if (level == skip_from && skip_to > skip_from) {
+      lua_pushfstring(L, "... (%d levels)\n", skip_to - skip_from);
+      luaL_addvalue(&buffer);
+      level = skip_to - 1;
+      continue;
+    }
+    lua_getinfo(L, "Slnt", &ar);
+    if (level == 1 && is_raiser(&ar)) continue;
+    if (level == last && *ar.what == 'C') break;
+    push_line(L, &ar);
+    luaL_addvalue(&buffer);
+  }
+  luaL_pushresult(&buffer);
+}
