@@ -30,6 +30,11 @@ typedef enum mrpc_load_mode {
  * report has changed; with the other modes always. */
 int mrpc_loader_request(mrpc_loader *loader, mrpc_load_mode mode);
 
+/* For chunk.c: a file has become READY or FAILED. */
+void mrpc_load_ended(mrpc_loader *loader, mrpc_file *file, uint64_t run_ns);
+/* For chunk.c: the run time that is left for a file; 0: no limit. */
+uint64_t mrpc_load_run_left(const mrpc_file *file);
+
 /* rpc.method(name, function): declares a method while a file is loaded. */
 int mrpc_load_method(lua_State *L);
 

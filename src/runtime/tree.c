@@ -18,7 +18,7 @@ void mrpc_tree_init(mrpc_tree *tree, mrpc_env *env, const mrpc_source *source) {
   mrpc_list_init(&tree->nodes);
 }
 
-static void free_node(mrpc_tree *tree, mrpc_node *node) {
+static void free_node(mrpc_tree *tree, mrpc_tree_node *node) {
   const mrpc_mem *mem = &tree->env->mem;
   mrpc_list_remove(&node->link);
   mrpc_map_remove(&tree->map, node->path, node->len);
@@ -29,20 +29,21 @@ static void free_node(mrpc_tree *tree, mrpc_node *node) {
 
 void mrpc_tree_clear(mrpc_tree *tree) {
   while (!mrpc_list_is_empty(&tree->nodes))
-    free_node(tree, mrpc_list_of(tree->nodes.next, mrpc_node, link));
+    free_node(tree, mrpc_list_of(tree->nodes.next, mrpc_tree_node, link));
   mrpc_map_clear(&tree->map);
 }
 
 void mrpc_tree_prune(mrpc_tree *tree) {
   for (mrpc_link *at = tree->nodes.next, *next; at != &tree->nodes; at = next) {
-    mrpc_node *node = mrpc_list_of(at, mrpc_node, link);
+    mrpc_tree_node *node = mrpc_list_of(at, mrpc_tree_node, link);
     next = at->next;
-    if (!node->is_present && !node->users && !node->file && !node->next)
-      free_node(tree, node);
+    bool is_used = node->users || node->file || node->next || node->demand;
+    if (!node->is_present && !is_used) free_node(tree, node);
   }
 }
 
-mrpc_node *mrpc_tree_find(const mrpc_tree *tree, const char *path, size_t len) {
+mrpc_tree_node *mrpc_tree_find(const mrpc_tree *tree, const char *path,
+                               size_t len) {
   return mrpc_map_get(&tree->map, path, len);
 }
 
@@ -50,8 +51,9 @@ static bool is_private_path(const char *path) {
   return path[0] == '_' || strstr(path, "/_") != NULL;
 }
 
-mrpc_node *mrpc_tree_expect(mrpc_tree *tree, const char *path, size_t len) {
-  mrpc_node *node = mrpc_tree_find(tree, path, len);
+mrpc_tree_node *mrpc_tree_expect(mrpc_tree *tree, const char *path,
+                                 size_t len) {
+  mrpc_tree_node *node = mrpc_tree_find(tree, path, len);
   if (node) return node;
   const mrpc_mem *mem = &tree->env->mem;
   char *copy = mrpc_mem_copy(mem, path, len);
@@ -72,7 +74,7 @@ mrpc_node *mrpc_tree_expect(mrpc_tree *tree, const char *path, size_t len) {
 
 /* A file that comes or becomes empty may be about to be written. One that was
  * empty long before we first saw it is not. */
-static void note_size(mrpc_tree *tree, mrpc_node *node,
+static void note_size(mrpc_tree *tree, mrpc_tree_node *node,
                       const mrpc_script *script) {
   bool was_empty = node->is_present && node->size == 0;
   bool is_old = !node->is_present && script->age * 1e9 >= (double)SETTLE_NS;
@@ -87,7 +89,8 @@ static void note_size(mrpc_tree *tree, mrpc_node *node,
 static int found(const mrpc_script *script, void *to) {
   mrpc_tree *tree = to;
   if (tree->present >= MAX_SCRIPTS) return MRPC_ELIMIT;
-  mrpc_node *node = mrpc_tree_expect(tree, script->path, strlen(script->path));
+  mrpc_tree_node *node =
+      mrpc_tree_expect(tree, script->path, strlen(script->path));
   if (!node) return MRPC_ENOMEM;
   bool is_same = node->is_present && node->stamp == script->stamp;
   if (!is_same) tree->changes++;
@@ -103,12 +106,12 @@ static int found(const mrpc_script *script, void *to) {
   return MRPC_OK;
 }
 
-static void note_gone(mrpc_tree *tree, mrpc_node *node) {
+static void note_gone(mrpc_tree *tree, mrpc_tree_node *node) {
   if (!node->is_present) return;
   node->is_present = node->is_stale = false;
   node->fault = node->list_fault = NULL;
   node->empty_since = 0;
-  mrpc_node_drop_text(node);
+  mrpc_tree_drop_text(node);
   tree->changes++;
 }
 
@@ -118,7 +121,7 @@ int mrpc_tree_scan(mrpc_tree *tree) {
   int rc = tree->source.list(tree->source.ud, found, tree);
   if (rc) return rc;
   for (mrpc_link *at = tree->nodes.next; at != &tree->nodes; at = at->next) {
-    mrpc_node *node = mrpc_list_of(at, mrpc_node, link);
+    mrpc_tree_node *node = mrpc_list_of(at, mrpc_tree_node, link);
     if (node->scan != tree->scan) note_gone(tree, node);
   }
   return MRPC_OK;
@@ -127,7 +130,7 @@ int mrpc_tree_scan(mrpc_tree *tree) {
 bool mrpc_tree_is_settling(const mrpc_tree *tree) {
   uint64_t now = mrpc_env_now(tree->env);
   for (mrpc_link *at = tree->nodes.next; at != &tree->nodes; at = at->next) {
-    const mrpc_node *node = mrpc_list_of(at, mrpc_node, link);
+    const mrpc_tree_node *node = mrpc_list_of(at, mrpc_tree_node, link);
     if (node->is_present && node->empty_since &&
         now - node->empty_since < SETTLE_NS)
       return true;
@@ -157,8 +160,8 @@ static const char *explain(int rc) {
   return rc == MRPC_ELIMIT ? "larger than 8 MiB" : "the file can't be read";
 }
 
-int mrpc_tree_read(mrpc_tree *tree, mrpc_node *node) {
-  mrpc_node_drop_text(node);
+int mrpc_tree_read(mrpc_tree *tree, mrpc_tree_node *node) {
+  mrpc_tree_drop_text(node);
   const char *fault = node->list_fault;
   uint64_t hash = 0;
   if (!fault) {
@@ -175,6 +178,6 @@ int mrpc_tree_read(mrpc_tree *tree, mrpc_node *node) {
   return MRPC_OK;
 }
 
-void mrpc_node_drop_text(mrpc_node *node) {
+void mrpc_tree_drop_text(mrpc_tree_node *node) {
   mrpc_buf_clear(&node->text);
 }

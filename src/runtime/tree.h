@@ -15,7 +15,7 @@
 typedef struct mrpc_file mrpc_file;
 
 /* A path where there is a file, was one, or might come one. */
-typedef struct mrpc_node {
+typedef struct mrpc_tree_node {
   mrpc_link link; /* in tree->nodes */
   char *path;     /* "user/admin.lua" */
   size_t len;
@@ -34,8 +34,9 @@ typedef struct mrpc_node {
   uint64_t empty_since; /* when a scan found it empty first; 0: it isn't */
   mrpc_buf text;        /* the content, from reading until it is dropped */
   mrpc_file *file;      /* the loader's: what serves now */
-  mrpc_file *next;      /* the loader's: what is being loaded */
-} mrpc_node;
+  mrpc_file *next;      /* the loader's: what a load makes of it */
+  mrpc_file *demand;    /* the loader's: what a call is loading */
+} mrpc_tree_node;
 
 typedef struct mrpc_tree {
   mrpc_env *env;
@@ -58,14 +59,15 @@ int mrpc_tree_scan(mrpc_tree *tree);
 bool mrpc_tree_is_settling(const mrpc_tree *tree);
 /* Reads a file. What can't be read gets a fault; what has vanished counts as
  * a change, for the next scan to see. Fails for lack of memory only. */
-int mrpc_tree_read(mrpc_tree *tree, mrpc_node *node);
+int mrpc_tree_read(mrpc_tree *tree, mrpc_tree_node *node);
 /* Frees the text. */
-void mrpc_node_drop_text(mrpc_node *node);
+void mrpc_tree_drop_text(mrpc_tree_node *node);
 
 /* NULL when the path was never heard of. */
-mrpc_node *mrpc_tree_find(const mrpc_tree *tree, const char *path, size_t len);
+mrpc_tree_node *mrpc_tree_find(const mrpc_tree *tree, const char *path,
+                               size_t len);
 /* The same, but makes a node that isn't present; NULL for lack of memory. */
-mrpc_node *mrpc_tree_expect(mrpc_tree *tree, const char *path, size_t len);
+mrpc_tree_node *mrpc_tree_expect(mrpc_tree *tree, const char *path, size_t len);
 /* Forgets the nodes that are neither present nor used. */
 void mrpc_tree_prune(mrpc_tree *tree);
 

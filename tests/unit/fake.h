@@ -23,12 +23,14 @@ typedef struct fake {
   size_t count;
   uint64_t stamps;
   uint64_t now;
+  uint64_t tick; /* that the clock moves with every look at it */
   int list_result;
   unsigned lists, reads;
 } fake;
 
 __attribute__((unused)) static uint64_t fake_clock(void *ud) {
-  return ((fake *)ud)->now;
+  fake *f = ud;
+  return f->now += f->tick;
 }
 
 static fake_file *fake_find(fake *f, const char *path) {

@@ -22,7 +22,7 @@ static mrpc_env *new_env(fake *f) {
   return env;
 }
 
-static mrpc_node *get(const mrpc_tree *tree, const char *path) {
+static mrpc_tree_node *get(const mrpc_tree *tree, const char *path) {
   return mrpc_tree_find(tree, path, strlen(path));
 }
 
@@ -31,7 +31,7 @@ static uint32_t look(mrpc_tree *tree) {
   uint32_t before = tree->changes;
   if (mrpc_tree_scan(tree)) abort();
   for (mrpc_link *at = tree->nodes.next; at != &tree->nodes; at = at->next) {
-    mrpc_node *node = mrpc_list_of(at, mrpc_node, link);
+    mrpc_tree_node *node = mrpc_list_of(at, mrpc_tree_node, link);
     if (node->is_stale && mrpc_tree_read(tree, node)) abort();
   }
   return tree->changes - before;
@@ -49,7 +49,7 @@ static void test_changes(void) {
   fake_put(&f, "user/_x.lua", "return 2");
   fake_put(&f, "a_b/c_d.lua", "return 2");
   ok(look(&tree) > 0, "new files are a change");
-  mrpc_node *math = get(&tree, "math.lua");
+  mrpc_tree_node *math = get(&tree, "math.lua");
   ok(math && math->is_present && !math->is_private, "a public file");
   is_bytes(math->text.data, math->text.len, "return {}", 9, "its text is kept");
   ok(get(&tree, "_lib/util.lua")->is_private, "_lib/ is private");
@@ -72,7 +72,7 @@ static void test_changes(void) {
   ok(!get(&tree, "math.lua"), "and it is forgotten");
   ok(get(&tree, "_lib/util.lua") != NULL, "others are not");
 
-  mrpc_node *absent = mrpc_tree_expect(&tree, "x.lua", 5);
+  mrpc_tree_node *absent = mrpc_tree_expect(&tree, "x.lua", 5);
   absent->users = 1;
   mrpc_tree_prune(&tree);
   ok(get(&tree, "x.lua") == absent && !absent->is_present, "one can wait");
@@ -263,7 +263,7 @@ static void test_limits(void) {
   mrpc_tree tree;
   mrpc_tree_init(&tree, env, &source);
   look(&tree);
-  mrpc_node *node = get(&tree, "d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d");
+  mrpc_tree_node *node = get(&tree, "d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d");
   ok(node && node->fault, "too deep is told: %s", node ? node->fault : "");
   mrpc_tree_clear(&tree);
   mrpc_directory_free(dir);

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A chunk is named by its path below the directory, so that what Lua says of a
+ * place ("user/admin.lua:12:") is what a report says too. A file has a task of
+ * its own even when another requires it: what it makes meanwhile is its own,
+ * and who requires it waits like anybody else. */
+#include "runtime/chunk.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/error.h"
+#include "runtime/loader.h"
+#include "runtime/protect.h"
+#include "runtime/require.h"
+#include "runtime/task.h"
+
+enum { NAME_MAX_BYTES = 512 };
+
+static void on_end(mrpc_task *task, lua_State *co, int status);
+static void settle(mrpc_file *file, bool is_ready, uint64_t run_ns);
+
+/* --- faults --------------------------------------------------------------- */
+
+static mrpc_faults *faults_of(const mrpc_file *file) {
+  return &file->loader->faults[file->loader->noting];
+}
+
+/* Is `name` how Lua shortens the path? It keeps the end of long ones. */
+static bool is_short_form(const char *name, const char *path, size_t len) {
+  if (strncmp(name, "...", 3)) return strcmp(name, path) == 0;
+  size_t tail = strlen(name + 3);
+  return tail <= len && strcmp(name + 3, path + len - tail) == 0;
+}
+
+/* The path of the file that a chunk's name means, NULL if none of ours. */
+static const char *find_path(const mrpc_file *file, const char *name) {
+  if (is_short_form(name, file->path, file->len)) return file->path;
+  const mrpc_link *head = &file->loader->tree.nodes;
+  for (const mrpc_link *at = head->next; at != head; at = at->next) {
+    const mrpc_tree_node *node = mrpc_list_of(at, mrpc_tree_node, link);
+    if (is_short_form(name, node->path, node->len)) return node->path;
+  }
+  return NULL;
+}
+
+static int parse_line(const char *digits) {
+  int line = 0;
+  for (; *digits >= '0' && *digits <= '9' && line < 100000000; digits++)
+    line = line * 10 + (*digits - '0');
+  return line;
+}
+
+/* The line of the file's own in a traceback, 0 when it has none. */
+static int find_line(const mrpc_file *file, const char *traceback) {
+  for (const char *at = traceback; (at = strstr(at, file->path));) {
+    at += file->len;
+    if (*at == ':' && parse_line(at + 1)) return parse_line(at + 1);
+  }
+  return 0;
+}
+
+static void note_failure(mrpc_file *file, const mrpc_failure *failure) {
+  const char *path = failure->file[0] ? find_path(file, failure->file) : NULL;
+  if (path && path != file->path)
+    mrpc_faults_add(faults_of(file), path, failure->line,
+                    "%s (while %s was loaded)", failure->message, file->path);
+  else if (path)
+    mrpc_faults_add(faults_of(file), path, failure->line, "%s",
+                    failure->message);
+  else if (failure->line > 0)
+    mrpc_faults_add(faults_of(file), file->path,
+                    find_line(file, failure->traceback), "%s:%d: %s",
+                    failure->file, failure->line, failure->message);
+  else
+    mrpc_faults_add(faults_of(file), file->path,
+                    find_line(file, failure->traceback), "%s",
+                    failure->message);
+}
+
+/* Gives what went wrong to the load, or to the calls that wait for the file:
+ * its value becomes the message. May throw. stack: [error value] -> [] */
+static void take_error(lua_State *L, mrpc_file *file) {
+  mrpc_failure failure;
+  mrpc_error_object object;
+  mrpc_failure_get(L, -1, &failure);
+  if (mrpc_error_object_get(L, -1, &object)) {
+    failure.message = object.message;
+    lua_pop(L, 1);
+  }
+  if (!file->epoch && !file->is_blocked) note_failure(file, &failure);
+  if (failure.file[0])
+    lua_pushfstring(L, "%s:%d: %s", failure.file, failure.line,
+                    failure.message);
+  else
+    lua_pushfstring(L, "%s: %s", file->path, failure.message);
+  file->value = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_pop(L, 1);
+}
+
+/* --- compiling ------------------------------------------------------------ */
+
+typedef struct start {
+  mrpc_file *file;
+  mrpc_task *task;
+  const char *text;
+  size_t len;
+  bool is_compiled;
+} start;
+
+/* A file may begin with a byte order mark and a line that starts with "#". The
+ * end of that line stays, so that lines are counted right. */
+static void skip_preamble(start *s) {
+  if (s->len >= 3 && memcmp(s->text, "\xef\xbb\xbf", 3) == 0) {
+    s->text += 3;
+    s->len -= 3;
+  }
+  if (s->len == 0 || s->text[0] != '#') return;
+  const char *end = memchr(s->text, '\n', s->len);
+  size_t skip = end ? (size_t)(end - s->text) : s->len;
+  s->text += skip;
+  s->len -= skip;
+}
+
+/* The file's environment: what isn't in it is looked up among the globals;
+ * what the file sets stays in it. stack: [] -> [environment] */
+static void push_environment(lua_State *L) {
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "_G");
+  lua_createtable(L, 0, 1);
+  lua_pushglobaltable(L);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}
+
+/* Text only: bytecode can be made to crash the host.
+ * stack: [start] -> [start], and the task's gets [function name path] */
+static int compile(lua_State *L) {
+  start *s = lua_touserdata(L, 1);
+  char name[NAME_MAX_BYTES];
+  size_t len = 0;
+  skip_preamble(s);
+  lua_pushfstring(L, "@%s", s->file->path);
+  if (luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t")) {
+    mrpc_failure_push(L);
+    take_error(L, s->file);
+    return 0;
+  }
+  push_environment(L);
+  if (!lua_setupvalue(L, -2, 1)) lua_pop(L, 1);
+  if (mrpc_methods_prefix(s->file->path, name, sizeof name, &len)) len = 0;
+  lua_pushlstring(L, name, len);
+  lua_pushstring(L, s->file->path);
+  lua_xmove(L, s->task->co, 3);
+  s->is_compiled = true;
+  return 0;
+}
+
+/* --- running -------------------------------------------------------------- */
+
+/* The text that is compiled is what the file's hash stands for, even if it
+ * changed since the plan was made. */
+static int read_text(mrpc_file *file) {
+  mrpc_tree_node *node = file->node;
+  int rc = MRPC_OK;
+  if (!node->text.data) rc = mrpc_tree_read(&file->loader->tree, node);
+  file->hash = node->hash;
+  if (rc || !node->fault) return rc;
+  if (!file->epoch)
+    mrpc_faults_add(faults_of(file), file->path, 0, "%s", node->fault);
+  return MRPC_EIO;
+}
+
+static int make_task(mrpc_file *file, mrpc_task **out) {
+  mrpc_tree_node *node = file->node;
+  int rc = mrpc_task_new(file->runtime, file, on_end, file, out);
+  if (rc) return rc;
+  start s = {file, *out, node->text.data, node->text.len, false};
+  rc = mrpc_protect(file->runtime, compile, &s);
+  mrpc_tree_drop_text(node);
+  if (rc == MRPC_OK && s.is_compiled) return MRPC_OK;
+  mrpc_task_discard(*out);
+  return rc ? rc : MRPC_ESYNTAX;
+}
+
+/* EIO and ESYNTAX have their faults noted already. */
+static int prepare(mrpc_file *file, mrpc_task **out) {
+  int rc = read_text(file);
+  if (!rc) rc = make_task(file, out);
+  if (rc && rc != MRPC_EIO && rc != MRPC_ESYNTAX && !file->epoch)
+    mrpc_faults_add(faults_of(file), file->path, 0, "%s", mrpc_strerror(rc));
+  return rc;
+}
+
+void mrpc_chunk_start(mrpc_file *file, bool later) {
+  mrpc_task *task;
+  file->state = MRPC_FILE_LOADING;
+  if (prepare(file, &task)) {
+    settle(file, false, 0);
+    return;
+  }
+  file->task = task;
+  task->sliced = true;
+  task->limit_ns = mrpc_load_run_left(file);
+  if (later)
+    mrpc_task_start_later(task, 2);
+  else
+    mrpc_task_start(task, 2);
+}
+
+/* The file's value is `true` when it returns nothing, as with Lua's own
+ * require. stack: [] -> [value] */
+static void push_value(lua_State *L, lua_State *co) {
+  if (lua_gettop(co) == 0 || lua_isnil(co, 1)) {
+    lua_pushboolean(L, true);
+    return;
+  }
+  lua_pushvalue(co, 1);
+  lua_xmove(co, L, 1);
+}
+
+/* A file that a call requires has no methods: those come by a load only.
+ * stack: [file] -> [] */
+static int take_value(lua_State *L) {
+  mrpc_file *file = lua_touserdata(L, 1);
+  push_value(L, file->task->co);
+  if (!file->node->is_private && !file->epoch) {
+    lua_pushvalue(L, -1);
+    mrpc_methods_collect(L, file, faults_of(file));
+  }
+  file->value = luaL_ref(L, LUA_REGISTRYINDEX);
+  return 0;
+}
+
+/* stack: [file] -> [] */
+static int take_task_error(lua_State *L) {
+  mrpc_file *file = lua_touserdata(L, 1);
+  lua_xmove(file->task->co, L, 1);
+  take_error(L, file);
+  return 0;
+}
+
+/* The limit that struck is what the load had left; the author wants to know
+ * the whole. The kill names its place: "math.lua:3: ran longer than 7 ms". */
+static void note_kill(mrpc_file *file, const mrpc_task *task) {
+  mrpc_failure failure = {.message = task->kill_why, .traceback = ""};
+  char name[sizeof task->kill_why], message[80];
+  const char *colon = strchr(task->kill_why, ':');
+  if (task->kill_code == MRPC_SCRIPT_LIMIT) {
+    double ms = file->runtime->limits.load * 1e3;
+    snprintf(message, sizeof message, "the load ran longer than %.0f ms", ms);
+    failure.message = message;
+  }
+  if (colon && colon[1] >= '1' && colon[1] <= '9') {
+    size_t len = (size_t)(colon - task->kill_why);
+    memcpy(name, task->kill_why, len);
+    name[len] = '\0';
+    failure.file = name;
+    failure.line = parse_line(colon + 1);
+  } else {
+    failure.file = "";
+  }
+  note_failure(file, &failure);
+}
+
+/* stack: unchanged */
+static int take_end(mrpc_file *file, const mrpc_task *task, int status) {
+  if (status == LUA_OK) return mrpc_protect(file->runtime, take_value, file);
+  if (!task->killed) return mrpc_protect(file->runtime, take_task_error, file);
+  if (!file->epoch) note_kill(file, task);
+  return MRPC_OK;
+}
+
+static void on_end(mrpc_task *task, lua_State *co, int status) {
+  mrpc_file *file = task->ud;
+  bool is_wanted = file->state == MRPC_FILE_LOADING;
+  (void)co;
+  int rc = is_wanted ? take_end(file, task, status) : MRPC_OK;
+  if (rc && !file->epoch)
+    mrpc_faults_add(faults_of(file), file->path, 0, "%s", mrpc_strerror(rc));
+  file->task = NULL;
+  if (is_wanted) settle(file, status == LUA_OK && !rc, task->run_ns);
+}
+
+static void settle(mrpc_file *file, bool is_ready, uint64_t run_ns) {
+  file->state = is_ready ? MRPC_FILE_READY : MRPC_FILE_FAILED;
+  file->waits_for = NULL;
+  mrpc_require_ended(file);
+  mrpc_load_ended(file->loader, file, run_ns);
+}
+
+void mrpc_chunk_stop(mrpc_file *file, const char *why) {
+  file->state = MRPC_FILE_FAILED;
+  if (file->task) mrpc_task_kill(file->task, MRPC_SCRIPT_LIMIT, why);
+  mrpc_require_ended(file);
+}
+
+/* The first line of the file's own on the stack of what waits. */
+static int find_waiting_line(const mrpc_file *file) {
+  lua_State *L = mrpc_task_values(file->task);
+  lua_Debug ar;
+  for (int level = 0; L && lua_getstack(L, level, &ar); level++)
+    if (lua_getinfo(L, "Sl", &ar) && ar.currentline > 0 &&
+        is_short_form(ar.short_src, file->path, file->len))
+      return ar.currentline;
+  return 0;
+}
+
+void mrpc_chunk_note_wait(mrpc_file *file) {
+  if (file->waits_for) return;
+  mrpc_faults_add(faults_of(file), file->path, find_waiting_line(file),
+                  "still loading when the time for it was over");
+}
