@@ -35,11 +35,13 @@ MRPC_INLINE uint64_t mrpc_multiply(uint64_t a, uint64_t b, uint64_t *low) {
 #endif
 }
 
-/* Are all eight bytes (of mrpc_load8) digits? Adding 6 carries what is above
- * '9' into another high nibble; nothing below '0' has 3 there twice. */
-MRPC_INLINE bool mrpc_is_digits8(uint64_t word) {
-  return ((word & MRPC_EACH(0xf0)) |
-          ((word + MRPC_EACH(6)) & MRPC_EACH(0xf0)) >> 4) == MRPC_EACH(0x33);
+/* How many of eight bytes, from the first, are digits. Others have a high bit
+ * or get one when what they are above '0' is added to 0x76; a carry spoils
+ * only bytes behind them. */
+MRPC_INLINE unsigned mrpc_count_digits8(uint64_t word) {
+  uint64_t x = word ^ MRPC_EACH('0');
+  uint64_t hit = (x | (x + MRPC_EACH(0x76))) & MRPC_EACH(0x80);
+  return hit ? (unsigned)__builtin_ctzll(hit) / 8 : 8;
 }
 
 /* The number that eight digits make: pairs, then fours, then all are joined,
@@ -51,9 +53,61 @@ MRPC_INLINE uint64_t mrpc_digits8(uint64_t word) {
   return (word * (1 + (10000ull << 32))) >> 32;
 }
 
+enum {
+  MRPC_FRACTION_BITS = 52,
+  MRPC_EXPONENT_BIAS = 1023,
+  MRPC_EXPONENT_TOP = 0x7ff /* of infinity */
+};
+
+MRPC_INLINE double mrpc_double_of_bits(uint64_t bits) {
+  double d;
+  memcpy(&d, &bits, sizeof d);
+  return d;
+}
+
+/* `m` has 54 bits, the lowest below the double's last; below the normal range
+ * more of them fall off. No tie can happen there. */
+MRPC_COLD static double round_subnormal(uint64_t m, int exponent) {
+  int shift = 1 - exponent;
+  if (shift > 63) return 0;
+  m >>= shift;
+  return mrpc_double_of_bits((m + (m & 1)) >> 1);
+}
+
 /* The double digits * 10^e, which is positive. False when it is beyond the
  * range of double. */
-bool mrpc_double_make(uint64_t digits, int64_t e, double *out);
+MRPC_INLINE bool mrpc_double_make(uint64_t w, int64_t e, double *out) {
+  *out = 0;
+  if (MRPC_UNLIKELY(w == 0 || e < MRPC_POWERS_MIN)) return true;
+  if (MRPC_UNLIKELY(e > 308)) return false;
+  int q = (int)e, zeros = __builtin_clzll(w);
+  const uint64_t *power = mrpc_powers[e - MRPC_POWERS_MIN];
+  w <<= zeros;
+  uint64_t low, high = mrpc_multiply(w, power[0], &low);
+  if (MRPC_UNLIKELY((high & 0x1ff) == 0x1ff)) {
+    uint64_t rest, add = mrpc_multiply(w, power[1], &rest);
+    low += add;
+    high += low < add;
+  }
+  int carry = (int)(high >> 63), shift = carry + 9;
+  uint64_t m = high >> shift;
+  int exponent =
+      mrpc_log2_of_power(q) + 63 + carry - zeros + MRPC_EXPONENT_BIAS;
+  if (MRPC_UNLIKELY(exponent <= 0)) {
+    *out = round_subnormal(m, exponent);
+    return true;
+  }
+  /* A tie needs a product without a rest, so 5^e or its inverse must divide
+   * out of 64 bits; it goes to the even neighbour. */
+  if (MRPC_UNLIKELY(low <= 1) && q >= -4 && q <= 23 && (m & 3) == 1 &&
+      m << shift == high)
+    m &= ~1ull;
+  m = (m + (m & 1)) >> 1;
+  /* A carry out of the fraction is a carry into the exponent. */
+  uint64_t bits = m + ((uint64_t)(exponent - 1) << MRPC_FRACTION_BITS);
+  *out = mrpc_double_of_bits(bits);
+  return bits >> MRPC_FRACTION_BITS < MRPC_EXPONENT_TOP;
+}
 
 /* Is the decimal of the digits (and perhaps a point) in [text, text+len),
  * times 10^e, less than (negative), equal to (0) or greater than (positive)

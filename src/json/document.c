@@ -5,6 +5,8 @@
 
 #include "json/parse.h"
 
+enum { FIRST_CAP = 32 };
+
 void mrpc_doc_init(mrpc_doc *doc, const mrpc_mem *mem) {
   *doc = (mrpc_doc){.mem = mem};
 }
@@ -12,6 +14,20 @@ void mrpc_doc_init(mrpc_doc *doc, const mrpc_mem *mem) {
 void mrpc_doc_clear(mrpc_doc *doc) {
   mrpc_mem_free(doc->mem, doc->nodes, doc->cap * sizeof *doc->nodes);
   mrpc_doc_init(doc, doc->mem);
+}
+
+mrpc_node *mrpc_doc_grow(mrpc_doc *doc) {
+  uint32_t cap = FIRST_CAP;
+  if (doc->cap) cap = doc->cap > UINT32_MAX / 2 ? UINT32_MAX : doc->cap * 2;
+  size_t size;
+  if (__builtin_mul_overflow(cap, sizeof *doc->nodes, &size)) return NULL;
+  mrpc_node *nodes = mrpc_mem_resize(doc->mem, doc->nodes,
+                                     doc->cap * sizeof *doc->nodes, size);
+  if (!nodes) return NULL;
+  mrpc_node *room = nodes + doc->cap;
+  doc->nodes = nodes;
+  doc->cap = cap;
+  return room;
 }
 
 /* The text is known to be valid here, so that looking at the next byte tells

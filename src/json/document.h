@@ -54,6 +54,8 @@ typedef struct mrpc_doc {
 
 void mrpc_doc_init(mrpc_doc *doc, const mrpc_mem *mem);
 void mrpc_doc_clear(mrpc_doc *doc);
+/* Doubles the room for nodes: the first new one, or NULL. For the parser. */
+mrpc_node *mrpc_doc_grow(mrpc_doc *doc);
 
 /* The index of the node behind node `i` and all its children. */
 static inline uint32_t mrpc_doc_next(const mrpc_doc *doc, uint32_t i) {

@@ -29,60 +29,6 @@ static double from_bits(uint64_t bits) {
   return d;
 }
 
-static bool make_small(uint64_t w, int64_t e, double *out) {
-  static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  if (FLT_EVAL_METHOD != 0 || w > 1ull << 53 || e < -22 || e > 22) return false;
-  *out = e < 0 ? (double)w / power[-e] : (double)w * power[e];
-  return true;
-}
-
-/* The 128 leading bits of w * 10^e, w having its top bit set; the low word of
- * the power counts only when the high one leaves the rounding open. */
-static uint64_t multiply_power(uint64_t w, int e, uint64_t *low) {
-  const uint64_t *power = mrpc_powers[e - MRPC_POWERS_MIN];
-  uint64_t high = mrpc_multiply(w, power[0], low), rest;
-  if ((high & 0x1ff) != 0x1ff) return high;
-  uint64_t add = mrpc_multiply(w, power[1], &rest);
-  *low += add;
-  return high + (*low < add);
-}
-
-/* `m` has 54 bits, the lowest below the double's last; below the normal range
- * more of them fall off. No tie can happen there. */
-static double round_subnormal(uint64_t m, int exponent) {
-  int shift = 1 - exponent;
-  if (shift > 63) return 0;
-  m >>= shift;
-  return from_bits((m + (m & 1)) >> 1);
-}
-
-bool mrpc_double_make(uint64_t w, int64_t e, double *out) {
-  if (make_small(w, e, out)) return true;
-  *out = 0;
-  if (w == 0 || e < MRPC_POWERS_MIN) return true;
-  if (e > DBL_MAX_10_EXP) return false;
-  int q = (int)e, zeros = __builtin_clzll(w);
-  uint64_t low, high = multiply_power(w << zeros, q, &low);
-  int carry = (int)(high >> 63), shift = carry + 9;
-  uint64_t m = high >> shift;
-  int exponent = mrpc_log2_of_power(q) + 63 + carry - zeros + BIAS;
-  if (exponent <= 0) {
-    *out = round_subnormal(m, exponent);
-    return true;
-  }
-  /* A tie needs a product without a rest, so 5^e or its inverse must divide
-   * out of 64 bits; it goes to the even neighbour. */
-  if (low <= 1 && q >= -4 && q <= 23 && (m & 3) == 1 && m << shift == high)
-    m &= ~1ull;
-  m = (m + (m & 1)) >> 1;
-  /* A carry out of the fraction is a carry into the exponent. */
-  uint64_t bits = m + ((uint64_t)(exponent - 1) << FRACTION_BITS);
-  *out = from_bits(bits);
-  return bits >> FRACTION_BITS < TOP_EXPONENT;
-}
-
 /* A number taken apart: where its digits stand, what exponent is written. */
 typedef struct parts {
   const char *digits; /* "12.50" */

@@ -12,9 +12,10 @@
 #include "json/parse.h"
 
 #include "json/decimal.h"
+#include "json/escape.h"
 #include "json/scan.h"
 
-enum { FIRST_CAP = 32, NONE = UINT32_MAX };
+enum { NONE = UINT32_MAX };
 
 typedef struct state {
   mrpc_doc *doc;
@@ -24,10 +25,22 @@ typedef struct state {
   uint32_t open;   /* the innermost open container, or NONE */
   uint32_t count;  /* its elements or members so far */
   uint32_t depth;  /* how many more may be opened */
-  bool in_object;  /* is it an object? */
+  char close;      /* what closes it: ] or } */
+  bool sealed;     /* constant: does the text end in a closing bracket? */
 } state;
 
+/* Does the text end at p? A sealed one needs that question only behind a
+ * closing bracket and inside strings: all else stops at its last byte. */
+MRPC_INLINE bool is_end(const state *s, const char *p) {
+  return !s->sealed && p == s->end;
+}
+
+MRPC_INLINE bool is_digit(const state *s, const char *p) {
+  return !is_end(s, p) && (uint8_t)(*p - '0') <= 9;
+}
+
 static const char too_deep[] = "nested too deeply";
+static const char no_more[] = "unexpected end of text";
 
 /* NULL, for the caller to return. */
 MRPC_COLD static const char *fail(mrpc_doc *doc, const char *at,
@@ -40,134 +53,81 @@ MRPC_COLD static const char *fail(mrpc_doc *doc, const char *at,
 /* What was expected isn't there; perhaps nothing is. */
 MRPC_COLD static const char *fail_expected(mrpc_doc *doc, const char *at,
                                            const char *what) {
-  if (at == doc->text + doc->len) what = "unexpected end of text";
+  if (at == doc->text + doc->len) what = no_more;
   return fail(doc, at, what);
-}
-
-MRPC_COLD static mrpc_node *grow(mrpc_doc *doc) {
-  uint32_t cap = doc->cap ? doc->cap : FIRST_CAP;
-  if (doc->cap) cap = cap > UINT32_MAX / 2 ? UINT32_MAX : cap * 2;
-  mrpc_node *nodes = NULL;
-  size_t size;
-  if (!__builtin_mul_overflow(cap, sizeof *nodes, &size))
-    nodes =
-        mrpc_mem_resize(doc->mem, doc->nodes, doc->cap * sizeof *nodes, size);
-  if (!nodes) return NULL;
-  mrpc_node *room = nodes + doc->cap;
-  doc->nodes = nodes;
-  doc->cap = cap;
-  return room;
 }
 
 MRPC_INLINE mrpc_node *append(state *s) {
   if (MRPC_UNLIKELY(s->node == s->last)) {
-    s->node = grow(s->doc);
+    s->node = mrpc_doc_grow(s->doc);
     if (!s->node) return NULL;
     s->last = s->doc->nodes + s->doc->cap;
   }
   return s->node++;
 }
 
-MRPC_INLINE const char *skip_space(const state *s, const char *p) {
-  while (p < s->end && MRPC_UNLIKELY((uint8_t)*p <= ' ')) {
-    if (MRPC_LIKELY(s->end - p >= 16)) {
-      unsigned n = mrpc_space16(p);
-      p += n;
-      if (n < 16) break;
-    } else if (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t') {
-      p++;
-    } else {
-      break;
-    }
-  }
+static const char *skip_bytes(const char *p, const char *end) {
+  while (p < end && mrpc_is_space(*p)) p++;
   return p;
+}
+
+/* Indentation is lines and spaces, and is the same again and again. */
+MRPC_INLINE const char *skip_space(const state *s, const char *p) {
+  if (is_end(s, p) || MRPC_LIKELY((uint8_t)*p > ' ')) return p;
+  while (MRPC_LIKELY(s->end - p >= 32)) {
+    unsigned other = mrpc_indent32(p);
+    if (MRPC_LIKELY(other)) {
+      p = mrpc_guess32(p, (unsigned)__builtin_ctz(other));
+      return MRPC_LIKELY((uint8_t)*p > ' ') ? p : skip_bytes(p, s->end);
+    }
+    p += 32;
+  }
+  return skip_bytes(p, s->end);
 }
 
 /* --- strings --- */
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c = (char)(c | 0x20);
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The four hex digits at p, or -1. */
-static int hex4(const char *p) {
-  int value = 0;
-  for (int i = 0; i < 4; i++) {
-    int digit = hex_digit(p[i]);
-    if (digit < 0) return -1;
-    value = value << 4 | digit;
+/* Steps over the characters at p that aren't ASCII. */
+static const char *many_utf8(mrpc_doc *doc, const char *p, const char *end) {
+  for (;;) {
+    while (end - p >= 4 && mrpc_utf8_is3(mrpc_load4(p))) p += 3;
+    if (p == end || !(*p & 0x80)) return p;
+    size_t n = mrpc_utf8_length(p, end);
+    if (n == 0) return fail(doc, p, "invalid UTF-8 in a string");
+    p += n;
   }
-  return value;
-}
-
-static const char *unicode_escape(mrpc_doc *doc, const char *p,
-                                  const char *end) {
-  int unit = end - p >= 6 ? hex4(p + 2) : -1;
-  if (unit < 0) return fail(doc, p, "invalid escape in a string");
-  if (unit < 0xd800 || unit > 0xdfff) return p + 6;
-  if (unit < 0xdc00 && end - p >= 12 && p[6] == '\\' && p[7] == 'u') {
-    int second = hex4(p + 8);
-    if (second >= 0xdc00 && second <= 0xdfff) return p + 12;
-  }
-  return fail(doc, p, "lone surrogate in a string");
 }
 
 /* Checks the special byte at p and what belongs to it. */
-static const char *special(mrpc_doc *doc, const char *p, const char *end) {
-  if (*p & 0x80) {
-    do {
-      size_t n = mrpc_utf8_length(p, end);
-      if (n == 0) return fail(doc, p, "invalid UTF-8 in a string");
-      p += n;
-    } while (p < end && (*p & 0x80));
-    return p;
-  }
+MRPC_INLINE const char *special(mrpc_doc *doc, const char *p, const char *end) {
+  if (*p & 0x80) return many_utf8(doc, p, end);
   if (*p != '\\') return fail(doc, p, "control character in a string");
-  char c = end - p >= 2 ? p[1] : '\0';
-  if (c == 'u') return unicode_escape(doc, p, end);
-  if (c == '"' || c == '\\' || c == '/' || c == 'b' || c == 'f' || c == 'n' ||
-      c == 'r' || c == 't')
+  if (MRPC_LIKELY(end - p >= 2 && p[1] != 'u' && mrpc_is_escape(p[1])))
     return p + 2;
-  return fail(doc, p, "invalid escape in a string");
-}
-
-/* The next special byte at or behind p, or the end. Where fewer than sixteen
- * bytes are left, the last sixteen of the text are looked at. */
-MRPC_INLINE const char *find_special(const char *text, const char *p,
-                                     const char *end) {
-  while (MRPC_LIKELY(end - p >= 16)) {
-    unsigned hit = mrpc_special16(p);
-    if (hit) return p + __builtin_ctz(hit);
-    p += 16;
-  }
-  if (MRPC_LIKELY(end - text >= 16)) {
-    unsigned hit = mrpc_special16(end - 16) >> (16 - (end - p));
-    return hit ? p + __builtin_ctz(hit) : end;
-  }
-  while (p < end && (uint8_t)*p >= 0x20 && !(*p & 0x80) && *p != '"' &&
-         *p != '\\')
-    p++;
-  return p;
+  int n = mrpc_escape_check(p, end);
+  if (n > 0) return p + n;
+  return fail(
+      doc, p,
+      n < 0 ? "lone surrogate in a string" : "invalid escape in a string");
 }
 
 /* From behind the opening quote to behind the closing one. */
-MRPC_INLINE const char *string(state *s, const char *p, mrpc_node *node) {
+MRPC_INLINE const char *string(state *s, const char *p, mrpc_node *node,
+                               bool is_name) {
   const char *start = p;
   uint8_t flags = 0;
   for (;;) {
-    p = find_special(s->doc->text, p, s->end);
-    if (MRPC_UNLIKELY(p == s->end)) return fail_expected(s->doc, p, "");
+    p = mrpc_find_special(s->doc->text, p, s->end, is_name);
+    if (MRPC_UNLIKELY(p == s->end)) return fail(s->doc, p, no_more);
     if (*p == '"') break;
     flags |= *p == '\\';
     p = special(s->doc, p, s->end);
     if (MRPC_UNLIKELY(!p)) return NULL;
   }
-  node->type = MRPC_JSON_STRING;
-  node->flags = flags;
-  node->size = (uint32_t)(p - start);
-  node->u.at.start = (uint32_t)(start - s->doc->text);
+  *node = (mrpc_node){.type = MRPC_JSON_STRING,
+                      .flags = flags,
+                      .size = (uint32_t)(p - start),
+                      .u.at.start = (uint32_t)(start - s->doc->text)};
   return p + 1;
 }
 
@@ -177,28 +137,32 @@ MRPC_INLINE const char *literal(state *s, const char *p, const char *word,
                                 size_t len, uint8_t type, mrpc_node *node) {
   if ((size_t)(s->end - p) < len || memcmp(p, word, len) != 0)
     return fail(s->doc, p, "expected a value");
-  node->type = type;
-  node->size = (uint32_t)(p - s->doc->text);
+  *node = (mrpc_node){.type = type, .size = (uint32_t)(p - s->doc->text)};
   return p + len;
 }
 
-MRPC_INLINE const char *digits(const char *p, const char *end,
-                               uint64_t *value) {
-  while (p < end && (uint8_t)(*p - '0') <= 9)
-    *value = *value * 10 + (uint64_t)(*p++ - '0');
+MRPC_INLINE const char *digits(const state *s, const char *p, uint64_t *value) {
+  while (is_digit(s, p)) *value = *value * 10 + (uint64_t)(*p++ - '0');
   return p;
 }
 
-/* The same, for longer runs: eight at a time. */
-MRPC_INLINE const char *many_digits(const char *p, const char *end,
+/* The same, for longer runs: eight at a time, and the last ones in one go. */
+MRPC_INLINE const char *many_digits(const state *s, const char *p,
                                     uint64_t *value) {
-  while (end - p >= 8) {
+  static const uint64_t power[] = {1,      10,      100,      1000,     10000,
+                                   100000, 1000000, 10000000, 100000000};
+  while (MRPC_LIKELY(s->end - p >= 8)) {
     uint64_t word = mrpc_load8(p);
-    if (!mrpc_is_digits8(word)) break;
+    unsigned n = mrpc_count_digits8(word);
+    if (n < 8) {
+      word = n ? word << (64 - 8 * n) : 0;
+      *value = *value * power[n] + mrpc_digits8(word);
+      return p + n;
+    }
     *value = *value * 100000000 + mrpc_digits8(word);
     p += 8;
   }
-  return digits(p, end, value);
+  return digits(s, p, value);
 }
 
 /* An exponent from behind its "e"; far beyond any double it stands still. */
@@ -215,7 +179,8 @@ static const char *exponent(const char *p, const char *end, int64_t *value) {
 
 static const char *hard_number(mrpc_doc *doc, const char *start, const char *p,
                                mrpc_node *node) {
-  node->type = MRPC_JSON_DOUBLE;
+  *node = (mrpc_node){.type = MRPC_JSON_DOUBLE,
+                      .size = (uint32_t)(start - doc->text)};
   if (!mrpc_double_read(start, (size_t)(p - start), &node->u.d))
     return fail(doc, start, "number out of range");
   return p;
@@ -228,8 +193,9 @@ MRPC_INLINE const char *integer(state *s, const char *start, const char *p,
   if (MRPC_UNLIKELY(count > 19 || value > (uint64_t)INT64_MAX + negative ||
                     (negative && value == 0)))
     return hard_number(s->doc, start, p, node);
-  node->type = MRPC_JSON_INT;
-  node->u.i = negative ? (int64_t)(0 - value) : (int64_t)value;
+  *node = (mrpc_node){.type = MRPC_JSON_INT,
+                      .size = (uint32_t)(start - s->doc->text),
+                      .u.i = (int64_t)(negative ? 0 - value : value)};
   return p;
 }
 
@@ -242,22 +208,23 @@ MRPC_INLINE const char *real(state *s, const char *start, const char *p,
   int64_t e = 0, fraction = 0;
   if (*p == '.') {
     const char *first = ++p;
-    p = many_digits(p, s->end, &value);
+    p = many_digits(s, p, &value);
     fraction = p - first;
     if (MRPC_UNLIKELY(fraction == 0))
       return fail_expected(s->doc, p, "invalid number");
   }
-  if (p < s->end && (*p | 0x20) == 'e') {
-    const char *behind = exponent(p + 1, s->end, &e);
-    if (!behind) return fail(s->doc, p, "invalid exponent");
-    p = behind;
+  if (!is_end(s, p) && (*p | 0x20) == 'e') {
+    const char *to = exponent(p + 1, s->end, &e);
+    if (!to) return fail(s->doc, p, "invalid exponent");
+    p = to;
   }
   double d;
   if (MRPC_UNLIKELY(count + (size_t)fraction > 19 ||
                     !mrpc_double_make(value, e - fraction, &d)))
     return hard_number(s->doc, start, p, node);
-  node->type = MRPC_JSON_DOUBLE;
-  node->u.d = negative ? -d : d;
+  *node = (mrpc_node){.type = MRPC_JSON_DOUBLE,
+                      .size = (uint32_t)(start - s->doc->text),
+                      .u.d = negative ? -d : d};
   return p;
 }
 
@@ -271,13 +238,12 @@ MRPC_COLD static const char *bad_number(mrpc_doc *doc, const char *start,
 MRPC_INLINE const char *number(state *s, const char *p, mrpc_node *node) {
   const char *start = p;
   uint64_t value = 0;
-  node->size = (uint32_t)(p - s->doc->text);
   if (*p == '-') p++;
   const char *first = p;
-  p = digits(p, s->end, &value);
+  p = digits(s, p, &value);
   if (MRPC_UNLIKELY(p == first || (*first == '0' && p - first > 1)))
     return bad_number(s->doc, start, p);
-  if (p < s->end && (*p == '.' || (*p | 0x20) == 'e'))
+  if (!is_end(s, p) && (*p == '.' || (*p | 0x20) == 'e'))
     return real(s, start, p, value, node);
   return integer(s, start, p, value, node);
 }
@@ -286,12 +252,11 @@ MRPC_INLINE const char *number(state *s, const char *p, mrpc_node *node) {
 
 /* `node` opens: it is the innermost container from here. */
 MRPC_INLINE void enter(state *s, mrpc_node *node, uint8_t type) {
-  node->type = type;
-  node->u.at.next = s->open;
+  *node = (mrpc_node){.type = type, .u.at.next = s->open};
   if (s->open != NONE) s->doc->nodes[s->open].size = s->count;
   s->open = (uint32_t)(node - s->doc->nodes);
   s->count = 0;
-  s->in_object = type == MRPC_JSON_OBJECT;
+  s->close = type == MRPC_JSON_OBJECT ? '}' : ']';
   s->depth--;
 }
 
@@ -305,72 +270,103 @@ MRPC_INLINE void leave(state *s, const char *p) {
   s->depth++;
   if (s->open == NONE) return;
   s->count = nodes[s->open].size;
-  s->in_object = nodes[s->open].type == MRPC_JSON_OBJECT;
+  s->close = nodes[s->open].type == MRPC_JSON_OBJECT ? '}' : ']';
 }
 
 /* A member's name and its colon; answers where its value begins. */
-MRPC_INLINE const char *key(state *s, const char *p) {
-  if (p == s->end || *p != '"')
+MRPC_INLINE const char *name(state *s, const char *p) {
+  if (is_end(s, p) || *p != '"')
     return fail_expected(s->doc, p, "expected a member name");
   mrpc_node *node = append(s);
   if (!node) return NULL;
-  p = string(s, p + 1, node);
+  p = string(s, p + 1, node, true);
   if (!p) return NULL;
-  p = skip_space(s, p);
-  if (p == s->end || *p != ':')
-    return fail_expected(s->doc, p, "expected a colon");
-  return skip_space(s, p + 1);
+  if (MRPC_UNLIKELY(is_end(s, p) || *p != ':')) {
+    p = skip_space(s, p);
+    if (is_end(s, p) || *p != ':')
+      return fail_expected(s->doc, p, "expected a colon");
+  }
+  p++;
+  if (!is_end(s, p) && *p == ' ') p++;
+  return skip_space(s, p);
 }
 
 /* A value has ended before p. Closes what ends there, too, and answers where
- * the next value begins: the end of the text when the root is closed. */
-MRPC_INLINE const char *behind(state *s, const char *p) {
-  p = skip_space(s, p);
+ * the next value begins; the end of the text when the root is closed. */
+MRPC_INLINE const char *after(state *s, const char *p) {
   while (s->open != NONE) {
-    if (p < s->end && *p == ',') {
+    p = skip_space(s, p);
+    if (!is_end(s, p) && *p == ',') {
       p = skip_space(s, p + 1);
-      return s->in_object ? key(s, p) : p;
+      return s->close == '}' ? name(s, p) : p;
     }
-    if (p == s->end || *p != (s->in_object ? '}' : ']'))
+    if (is_end(s, p) || *p != s->close)
       return fail_expected(
           s->doc, p,
-          s->in_object ? "expected a comma or }" : "expected a comma or ]");
+          s->close == '}' ? "expected a comma or }" : "expected a comma or ]");
     leave(s, ++p);
-    p = skip_space(s, p);
+    if (p == s->end && s->open != NONE) return fail(s->doc, p, no_more);
   }
-  return p == s->end ? p : fail(s->doc, p, "more than one value");
+  return p;
 }
 
-/* The whole text from p, its first byte that isn't white space. NULL, or the
- * end of the text. */
-static const char *run(state *s, const char *p) {
+/* The value that begins at p. NULL, or its end. */
+MRPC_INLINE const char *run(state *s, const char *p) {
   do {
     mrpc_node *node = append(s);
     if (!node) return NULL;
-    if (p == s->end) return fail_expected(s->doc, p, "");
+    if (is_end(s, p)) return fail(s->doc, p, no_more);
     s->count++;
-    node->flags = 0;
     switch (*p) {
-      case '"': p = string(s, p + 1, node); break;
+      case '"': p = string(s, p + 1, node, false); break;
       case '[':
       case '{':
         if (s->depth == 0) return fail(s->doc, p, too_deep);
         enter(s, node, *p == '[' ? MRPC_JSON_ARRAY : MRPC_JSON_OBJECT);
         p = skip_space(s, p + 1);
-        if (p < s->end && *p == (s->in_object ? '}' : ']')) {
-          leave(s, ++p);
-          break;
+        if (is_end(s, p) || *p != s->close) {
+          if (s->close == '}') p = name(s, p);
+          continue;
         }
-        if (s->in_object) p = key(s, p);
-        continue;
+        leave(s, ++p);
+        if (p == s->end && s->open != NONE) return fail(s->doc, p, no_more);
+        break;
       case 't': p = literal(s, p, "true", 4, MRPC_JSON_TRUE, node); break;
       case 'f': p = literal(s, p, "false", 5, MRPC_JSON_FALSE, node); break;
       case 'n': p = literal(s, p, "null", 4, MRPC_JSON_NULL, node); break;
       default: p = number(s, p, node); break;
     }
-    if (MRPC_LIKELY(p)) p = behind(s, p);
+    if (MRPC_LIKELY(p)) p = after(s, p);
   } while (MRPC_LIKELY(p && s->open != NONE));
   return p;
+}
+
+MRPC_INLINE bool parse(mrpc_doc *doc, const char *end, uint32_t depth,
+                       bool sealed) {
+  state s = {.doc = doc,
+             .end = end,
+             .node = doc->nodes,
+             .last = doc->nodes + doc->cap,
+             .open = NONE,
+             .depth = depth,
+             .sealed = sealed};
+  const char *p = run(&s, skip_space(&s, doc->text));
+  if (!p) return false;
+  if (!sealed) p = skip_space(&s, p);
+  if (p != end) return fail(doc, p, "more than one value") != NULL;
+  doc->count = (uint32_t)(s.node - doc->nodes);
+  return true;
+}
+
+__attribute__((noinline)) static bool parse_sealed(mrpc_doc *doc,
+                                                   const char *end,
+                                                   uint32_t depth) {
+  return parse(doc, end, depth, true);
+}
+
+MRPC_COLD static bool parse_open(mrpc_doc *doc, const char *end,
+                                 uint32_t depth) {
+  return parse(doc, end, depth, false);
 }
 
 int mrpc_json_parse(mrpc_doc *doc, const char *text, size_t len,
@@ -380,84 +376,19 @@ int mrpc_json_parse(mrpc_doc *doc, const char *text, size_t len,
   doc->count = 0;
   doc->error = NULL;
   doc->error_at = 0;
-  state s = {.doc = doc,
-             .end = text + len,
-             .node = doc->nodes,
-             .last = doc->nodes + doc->cap,
-             .open = NONE,
-             .depth = depth};
   if (len >= UINT32_MAX) {
     fail(doc, text, "text too long");
     return MRPC_ELIMIT;
   }
-  if (run(&s, skip_space(&s, text))) {
-    doc->count = (uint32_t)(s.node - doc->nodes);
+  const char *end = text + len;
+  while (end > text && mrpc_is_space(end[-1])) end--;
+  bool sealed = end > text && (end[-1] == ']' || end[-1] == '}');
+  if (sealed ? parse_sealed(doc, end, depth)
+             : parse_open(doc, text + len, depth))
     return MRPC_OK;
-  }
   if (!doc->error) {
     fail(doc, text, "out of memory");
     return MRPC_ENOMEM;
   }
   return doc->error == too_deep ? MRPC_ELIMIT : MRPC_ESYNTAX;
-}
-
-/* --- unescaping --- */
-
-static char *put_utf8(char *out, uint32_t c) {
-  if (c < 0x80) {
-    *out++ = (char)c;
-    return out;
-  }
-  if (c < 0x800) {
-    *out++ = (char)(0xc0 | c >> 6);
-  } else {
-    if (c < 0x10000) {
-      *out++ = (char)(0xe0 | c >> 12);
-    } else {
-      *out++ = (char)(0xf0 | c >> 18);
-      *out++ = (char)(0x80 | (c >> 12 & 0x3f));
-    }
-    *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-  }
-  *out++ = (char)(0x80 | (c & 0x3f));
-  return out;
-}
-
-static char simple_escape(char c) {
-  switch (c) {
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    default: return c;
-  }
-}
-
-static char *put_escape(char *out, const char *raw, size_t len) {
-  if (len == 2) {
-    *out = simple_escape(raw[1]);
-    return out + 1;
-  }
-  uint32_t c = (uint32_t)hex4(raw + 2);
-  if (len == 12)
-    c = 0x10000 + ((c - 0xd800) << 10) + ((uint32_t)hex4(raw + 8) - 0xdc00);
-  return put_utf8(out, c);
-}
-
-size_t mrpc_json_unescape(const char *raw, size_t len, char *out) {
-  const char *end = raw + len;
-  char *to = out;
-  while (raw < end) {
-    const char *escape = memchr(raw, '\\', (size_t)(end - raw));
-    size_t clean = (size_t)((escape ? escape : end) - raw);
-    memcpy(to, raw, clean);
-    to += clean;
-    raw += clean;
-    if (!escape) break;
-    size_t n = mrpc_json_escape_length(raw);
-    to = put_escape(to, raw, n);
-    raw += n;
-  }
-  return (size_t)(to - out);
 }

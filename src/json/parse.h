@@ -14,8 +14,8 @@
 int mrpc_json_parse(mrpc_doc *doc, const char *text, size_t len,
                     uint32_t depth);
 
-/* Unescapes the raw inside of a valid string into `out`, which needs no more
- * than `len` bytes, and tells how many it wrote. */
+/* Unescapes the raw inside of a valid string into `out`, of which it may use
+ * `len` bytes and which doesn't overlap it, and tells how many it made. */
 size_t mrpc_json_unescape(const char *raw, size_t len, char *out);
 
 /* The length of what stands at `raw` inside a valid string: an escape (both

@@ -31,11 +31,35 @@ MRPC_INLINE uint64_t mrpc_load8(const char *p) {
   return word;
 }
 
+MRPC_INLINE uint32_t mrpc_load4(const char *p) {
+  uint32_t word;
+  memcpy(&word, p, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  word = __builtin_bswap32(word);
+#endif
+  return word;
+}
+
+/* `len` bytes, less than eight, with zeros behind: from both ends, so that
+ * nothing behind them is read. */
+MRPC_INLINE uint64_t mrpc_load_less(const char *p, size_t len) {
+  if (len >= 4)
+    return mrpc_load4(p) | (uint64_t)mrpc_load4(p + len - 4) << 8 * (len - 4);
+  if (len == 0) return 0;
+  const uint8_t *b = (const uint8_t *)p;
+  return b[0] | (uint32_t)b[len / 2] << 8 * (len / 2) |
+         (uint32_t)b[len - 1] << 8 * (len - 1);
+}
+
 MRPC_INLINE void mrpc_store8(char *p, uint64_t word) {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
   word = __builtin_bswap64(word);
 #endif
   memcpy(p, &word, sizeof word);
+}
+
+MRPC_INLINE bool mrpc_is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
 /* A byte in every byte of a word. */
@@ -69,24 +93,100 @@ MRPC_INLINE unsigned mrpc_special16(const char *p) {
 #endif
 }
 
-/* How many bytes at p, of 16, are white space. */
-MRPC_INLINE unsigned mrpc_space16(const char *p) {
+/* Copies sixteen bytes; how many stand before the first that is `stop`? */
+MRPC_INLINE unsigned mrpc_copy16(char *to, const char *p, char stop) {
 #ifdef __SSE2__
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
-  __m128i space =
-      _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(' ')),
-                                _mm_cmpeq_epi8(x, _mm_set1_epi8('\n'))),
-                   _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('\r')),
-                                _mm_cmpeq_epi8(x, _mm_set1_epi8('\t'))));
-  unsigned bits = (unsigned)_mm_movemask_epi8(space);
-  return (unsigned)__builtin_ctz(~bits);
+  _mm_storeu_si128((__m128i *)(void *)to, x);
+  int hit = _mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8(stop)));
+  return (unsigned)__builtin_ctz((unsigned)hit | 0x10000);
 #else
+  memcpy(to, p, 16);
   unsigned n = 0;
-  while (n < 16 &&
-         (p[n] == ' ' || p[n] == '\n' || p[n] == '\r' || p[n] == '\t'))
-    n++;
+  while (n < 16 && p[n] != stop) n++;
   return n;
 #endif
+}
+
+MRPC_INLINE bool mrpc_is_special(char c) {
+  return (uint8_t)c < 0x20 || (c & 0x80) || c == '"' || c == '\\';
+}
+
+/* Copies sixteen bytes; how many stand before the first special one? */
+MRPC_INLINE unsigned mrpc_copy16_plain(char *to, const char *p) {
+  memcpy(to, p, 16);
+  return (unsigned)__builtin_ctz(mrpc_special16(p) | 0x10000);
+}
+
+/* Which bytes at p, of 32, are neither spaces nor line ends, as bits. */
+MRPC_INLINE uint32_t mrpc_indent32(const char *p) {
+  uint32_t bits = 0;
+#ifdef __SSE2__
+  for (int i = 0; i < 32; i += 16) {
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+    __m128i blank = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(' ')),
+                                 _mm_cmpeq_epi8(x, _mm_set1_epi8('\n')));
+    bits |= (uint32_t)_mm_movemask_epi8(blank) << i;
+  }
+#else
+  for (int i = 0; i < 32 && (p[i] == ' ' || p[i] == '\n'); i++)
+    bits |= (uint32_t)1 << i;
+#endif
+  return ~bits;
+}
+
+/* p + n, but by a computed jump: the processor guesses where it leads and goes
+ * on, instead of waiting until n is known. That is worth much where n comes
+ * from memory, decides where the next load is, and repeats itself. The empty
+ * asm keeps the compiler from turning the jump back into an addition. */
+#define MRPC_GUESS(n)               \
+  case n:                           \
+    p += n;                         \
+    __asm__ volatile("" : "+r"(p)); \
+    break;
+#define MRPC_GUESS4(n) \
+  MRPC_GUESS(n) MRPC_GUESS((n) + 1) MRPC_GUESS((n) + 2) MRPC_GUESS((n) + 3)
+#define MRPC_GUESS16(n) \
+  MRPC_GUESS4(n) MRPC_GUESS4((n) + 4) MRPC_GUESS4((n) + 8) MRPC_GUESS4((n) + 12)
+
+/* n < 16 */
+MRPC_INLINE const char *mrpc_guess16(const char *p, unsigned n) {
+  switch (n) {
+    MRPC_GUESS16(0)
+    default: __builtin_unreachable();
+  }
+  return p;
+}
+
+/* n < 32 */
+MRPC_INLINE const char *mrpc_guess32(const char *p, unsigned n) {
+  switch (n) {
+    MRPC_GUESS16(0)
+    MRPC_GUESS16(16)
+    default: __builtin_unreachable();
+  }
+  return p;
+}
+
+/* The next special byte in [p, end), or the end. Where fewer than sixteen
+ * bytes are left, the last sixteen of the text, which begins at `text`, are
+ * looked at. The lengths of names repeat, so that guessing pays. */
+MRPC_INLINE const char *mrpc_find_special(const char *text, const char *p,
+                                          const char *end, bool is_name) {
+  while (MRPC_LIKELY(end - p >= 16)) {
+    unsigned hit = mrpc_special16(p);
+    if (hit) {
+      unsigned n = (unsigned)__builtin_ctz(hit);
+      return is_name ? mrpc_guess16(p, n) : p + n;
+    }
+    p += 16;
+  }
+  if (MRPC_LIKELY(end - text >= 16)) {
+    unsigned hit = mrpc_special16(end - 16) >> (16 - (end - p));
+    return hit ? p + (unsigned)__builtin_ctz(hit) : end;
+  }
+  while (p < end && !mrpc_is_special(*p)) p++;
+  return p;
 }
 
 /* The length of the character of two to four bytes at p, or 0 when it isn't
@@ -103,6 +203,14 @@ MRPC_INLINE size_t mrpc_utf8_length(const char *at, const char *end) {
   if (p[1] < low || p[1] > high || left < 3 || (p[2] & 0xc0) != 0x80) return 0;
   if (c < 0xf0) return 3;
   return left >= 4 && (p[3] & 0xc0) == 0x80 ? 4 : 0;
+}
+
+/* The commonest case by itself: do the first three of four bytes (as of
+ * mrpc_load4) make a character? 0x200f are the bits that tell overlong forms
+ * (E0 80 to E0 9F) and surrogates (ED A0 to ED BF) from the rest. */
+MRPC_INLINE bool mrpc_utf8_is3(uint32_t word) {
+  uint32_t second = word & 0x200f;
+  return (word & 0xc0c0f0) == 0x8080e0 && second != 0 && second != 0x200d;
 }
 
 #endif

@@ -12,6 +12,8 @@
 
 enum { FRACTION_BITS = 52, TOP_EXPONENT = 0x7ff, BIAS = 1075 };
 
+#define SEVENTEEN_DIGITS 10000000000000000u
+
 typedef struct decimal {
   uint64_t digits;
   int exponent;
@@ -30,8 +32,9 @@ MRPC_INLINE uint64_t scale(uint64_t high, uint64_t low, uint64_t x) {
 }
 
 /* v = c * 2^q; `narrow`: the double below is only half as far as the one
- * above. */
-static decimal shortest(uint64_t c, int q, bool narrow) {
+ * above. Which of the candidates it will be can't be foreseen, so that all are
+ * computed and none is jumped to. */
+MRPC_INLINE decimal shortest(uint64_t c, int q, bool narrow) {
   /* floor(log10(2^q)), or of 3/4 of it, which is then the width. */
   int k = (q * 1262611 - (narrow ? 524031 : 0)) >> 22;
   int shift = q + mrpc_log2_of_power(-k) + 1;
@@ -42,14 +45,14 @@ static decimal shortest(uint64_t c, int q, bool narrow) {
   uint64_t v = scale(high, low, (4 * c) << shift);
   uint64_t from = scale(high, low, (4 * c - 2 + narrow) << shift) + odd;
   uint64_t to = scale(high, low, (4 * c + 2) << shift) - odd;
-  uint64_t s = v / 4, tens = s / 10;
-  bool below = from <= 40 * tens, above = 40 * tens + 40 <= to;
-  if (tens && below != above) return (decimal){tens + above, k + 1};
-  below = from <= 4 * s;
-  above = 4 * s + 4 <= to;
-  if (below != above) return (decimal){s + above, k};
-  uint64_t middle = 4 * s + 2;
-  return (decimal){s + (v > middle || (v == middle && (s & 1))), k};
+  uint64_t s = v / 4, tens = s / 10 * 10;
+  bool tens_below = from <= 4 * tens, tens_above = 4 * tens + 40 <= to;
+  bool below = from <= 4 * s, above = 4 * s + 4 <= to;
+  bool nearer = (v & 3) + (s & 1) > 2; /* or as near but even */
+  s += (above & !below) | (nearer & (above == below));
+  tens += (0 - (uint64_t)tens_above) & 10;
+  uint64_t choose = 0 - (uint64_t)(tens_below != tens_above);
+  return (decimal){s ^ ((s ^ tens) & choose), k};
 }
 
 /* --- text --- */
@@ -69,8 +72,12 @@ MRPC_INLINE char *put_eight(char *out, uint32_t n) {
   return out + 8;
 }
 
-/* Without leading zeros; eight bytes are stored in any case. */
+/* Without leading zeros; eight bytes may be stored in any case. */
 MRPC_INLINE char *put_first(char *out, uint32_t n) {
+  if (n < 10) {
+    *out = (char)('0' + n);
+    return out + 1;
+  }
   uint64_t digits = eight_digits(n);
   unsigned skip = digits ? (unsigned)__builtin_ctzll(digits) / 8 : 7;
   mrpc_store8(out, (digits | MRPC_EACH('0')) >> 8 * skip);
@@ -99,52 +106,58 @@ size_t mrpc_int_write(int64_t value, char out[MRPC_INT_CHARS]) {
   return (size_t)(put_unsigned(to, n) - out);
 }
 
-/* Makes n, which isn't 0, a number of seventeen digits; answers how many it
- * had. */
-MRPC_INLINE int normalise(uint64_t *n) {
-  static const uint64_t power[] = {1ull,
-                                   10ull,
-                                   100ull,
-                                   1000ull,
-                                   10000ull,
-                                   100000ull,
-                                   1000000ull,
-                                   10000000ull,
-                                   100000000ull,
-                                   1000000000ull,
-                                   10000000000ull,
-                                   100000000000ull,
-                                   1000000000000ull,
-                                   10000000000000ull,
-                                   100000000000000ull,
-                                   1000000000000000ull,
-                                   10000000000000000ull,
-                                   100000000000000000ull};
-  int count = ((64 - __builtin_clzll(*n)) * 1233) >> 12;
-  count += *n >= power[count];
-  *n *= power[17 - count];
-  return count;
-}
+/* Seventeen digits, as text: the first one and two words of eight. */
+typedef struct digits {
+  uint64_t upper, lower;
+  int count; /* without the zeros at the end */
+  char first;
+} digits;
 
-/* Seventeen digits at out; answers how many there are without the zeros at
- * the end. */
-MRPC_INLINE int put_digits(char *out, uint64_t n) {
-  uint64_t rest = n % 10000000000000000u;
-  *out = (char)('0' + n / 10000000000000000u);
+MRPC_INLINE digits digits_of(uint64_t n) {
+  digits d = {.first = (char)('0' + n / SEVENTEEN_DIGITS)};
+  uint64_t rest = n % SEVENTEEN_DIGITS;
   uint64_t upper = eight_digits((uint32_t)(rest / 100000000));
   uint64_t lower = eight_digits((uint32_t)(rest % 100000000));
-  mrpc_store8(out + 1, upper | MRPC_EACH('0'));
-  mrpc_store8(out + 9, lower | MRPC_EACH('0'));
-  if (lower) return 17 - __builtin_clzll(lower) / 8;
-  return upper ? 9 - __builtin_clzll(upper) / 8 : 1;
+  if (MRPC_LIKELY(lower))
+    d.count = 17 - __builtin_clzll(lower) / 8;
+  else
+    d.count = upper ? 9 - __builtin_clzll(upper) / 8 : 1;
+  d.upper = upper | MRPC_EACH('0');
+  d.lower = lower | MRPC_EACH('0');
+  return d;
 }
 
-/* One digit before the point, which has moved to where `exponent` says. */
-static char *put_scientific(char *out, uint64_t n, int exponent) {
-  int count = put_digits(out + 1, n);
-  out[0] = out[1];
-  out[1] = '.';
-  out += count > 1 ? count + 1 : 1;
+MRPC_INLINE void put_behind(char *out, const digits *d) {
+  mrpc_store8(out, d->upper);
+  mrpc_store8(out + 8, d->lower);
+}
+
+/* A point before byte n, from where all move on. */
+MRPC_INLINE uint64_t insert_point(uint64_t word, int n) {
+  uint64_t before = (1ull << 8 * n) - 1;
+  return (word & before) | (uint64_t)'.' << 8 * n | (word & ~before) << 8;
+}
+
+/* `whole` digits, 1 to 16, stand before the point. All are put behind the
+ * first one as if it were the last of these; then words that are right up to
+ * the point are put over them. */
+MRPC_INLINE void put_point(char *out, const digits *d, int whole) {
+  out[0] = d->first;
+  put_behind(out + 2, d);
+  uint64_t word = (uint8_t)d->first | d->upper << 8;
+  if (whole < 8) {
+    mrpc_store8(out, insert_point(word, whole));
+    return;
+  }
+  mrpc_store8(out, word);
+  word = d->upper >> 56 | d->lower << 8;
+  mrpc_store8(out + 8, whole < 16 ? insert_point(word, whole - 8) : word);
+  if (whole == 16) out[16] = '.';
+}
+
+static char *put_scientific(char *out, const digits *d, int exponent) {
+  put_point(out, d, 1);
+  out += d->count > 1 ? d->count + 1 : 1;
   *out++ = 'e';
   if (exponent < 0) {
     *out++ = '-';
@@ -154,28 +167,31 @@ static char *put_scientific(char *out, uint64_t n, int exponent) {
 }
 
 /* A double that isn't 0: v = c * 2^q. */
-static decimal take_apart(uint64_t bits) {
+MRPC_INLINE decimal take_apart(uint64_t bits) {
   uint64_t c = bits & ((1ull << FRACTION_BITS) - 1);
   int exponent = (int)(bits >> FRACTION_BITS & TOP_EXPONENT);
-  if (exponent == 0) return shortest(c, 1 - BIAS, false);
+  if (MRPC_UNLIKELY(exponent == 0)) return shortest(c, 1 - BIAS, false);
   bool narrow = c == 0 && exponent > 1;
   c |= 1ull << FRACTION_BITS;
   return shortest(c, exponent - BIAS, narrow);
 }
 
 /* Plain where that is short, as JavaScript does. */
-static char *put_decimal(char *out, decimal d, bool large) {
-  int exponent = normalise(&d.digits) - 1 + d.exponent;
-  if (large || exponent < -6) return put_scientific(out, d.digits, exponent);
-  if (exponent < 0) {
-    memcpy(out, "0.000000", 8);
-    out += 1 - exponent;
-    return out + put_digits(out, d.digits);
+static char *put_decimal(char *out, decimal n, bool large) {
+  int exponent = n.exponent + 16;
+  /* Once at most, but for subnormal doubles. */
+  for (; n.digits < SEVENTEEN_DIGITS; exponent--) n.digits *= 10;
+  digits d = digits_of(n.digits);
+  if (large || exponent < -6) return put_scientific(out, &d, exponent);
+  if (exponent >= 0) {
+    put_point(out, &d, exponent + 1);
+    return out + d.count + 1;
   }
-  int count = put_digits(out + 1, d.digits);
-  for (int i = 0; i <= exponent; i++) out[i] = out[i + 1];
-  out[exponent + 1] = '.';
-  return out + count + 1;
+  memcpy(out, "0.000000", 8);
+  out += 1 - exponent;
+  *out = d.first;
+  put_behind(out + 1, &d);
+  return out + d.count;
 }
 
 size_t mrpc_double_write(double value, char out[MRPC_DOUBLE_CHARS]) {
