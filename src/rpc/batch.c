@@ -239,6 +239,7 @@ static void flush(mrpc_batch *batch) {
     reply->limit = SIZE_MAX;
     separate(batch, reply);
     mrpc_buf_add(reply, call->stash.data, call->stash.len);
+    if (reply->err) mrpc_peer_lose(batch->peer);
     batch->stashed -= call->stash.len;
     mrpc_list_remove(&call->in_batch);
     call->batch = NULL;

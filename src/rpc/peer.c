@@ -180,8 +180,8 @@ static void leave(mrpc_peer *peer) {
 
 void mrpc_peer_changed(mrpc_peer *peer) {
   if (peer->is_busy) return;
-  bool is_freed = !is_limited(peer) || may_unqueue(peer);
-  if (peer->is_held && is_freed) peer->is_due = true;
+  bool is_freed = peer->is_held && !is_limited(peer);
+  if (is_freed || may_unqueue(peer)) peer->is_due = true;
   mrpc_deadline_update(peer);
   bool is_news = peer->has_news || mrpc_peer_is_done(peer);
   peer->has_news = false;
