@@ -37,6 +37,7 @@ typedef struct line {
 } line;
 
 static void add(line *l, const char *text, size_t len) {
+  if (len == 0) return;
   if (l->len + len > l->cap) {
     size_t cap = (l->len + len) * 2;
     char *data = realloc(l->data, cap);
