@@ -344,6 +344,9 @@ typedef struct mrpc_runtime_config {
   const char *dir;           /* of the methods */
   const mrpc_source *source; /* instead of a directory; copied; NULL: `dir` */
   bool dev;                  /* errors tell message and traceback in `data` */
+  bool hook;                 /* look at the run time by a standing hook, which
+                                slows scripts down: for embedders that don't
+                                call mrpc_runtime_interrupt */
   mrpc_report_fn on_report;  /* a load has ended */
   void *ud;
 } mrpc_runtime_config;

@@ -6,50 +6,31 @@
 
 #include "rpc/call.h"
 #include "runtime/convert.h"
-
-/* --- messages ------------------------------------------------------------- */
-
-/* Joins a message of three parts, the middle one with its length. Doesn't cut
- * a UTF-8 sequence in two. */
-static int refuse(char *why, size_t size, const char *before,
-                  const char *middle, size_t len, const char *after) {
-  size_t fixed = strlen(before) + strlen(after) + 1;
-  if (len > size - fixed) len = size - fixed;
-  while (len && (middle[len] & 0xC0) == 0x80) len--;
-  size_t at = strlen(before);
-  memcpy(why, before, at);
-  memcpy(why + at, middle, len);
-  memcpy(why + at + len, after, strlen(after) + 1);
-  return MRPC_EINVAL;
-}
-
-static int refuse_count(char *why, size_t size, uint32_t takes,
-                        uint32_t given) {
-  char text[48];
-  char *at = text + sizeof text;
-  size_t len;
-  do *--at = (char)('0' + given % 10);
-  while (given /= 10);
-  at -= 6;
-  memcpy(at, ", not ", 6);
-  if (takes == 0) {
-    at -= 2;
-    memcpy(at, "no", 2);
-  }
-  for (; takes; takes /= 10) *--at = (char)('0' + takes % 10);
-  len = (size_t)(text + sizeof text - at);
-  return refuse(why, size, "Invalid params: the method takes ", at, len, "");
-}
+#include "runtime/text.h"
 
 /* --- matching ------------------------------------------------------------- */
+
+/* Begins the message of a refusal. */
+static mrpc_text refuse(char *why, size_t size) {
+  mrpc_text text = mrpc_text_in(why, size);
+  mrpc_text_add(&text, "Invalid params: ");
+  return text;
+}
 
 static int match_positions(const mrpc_lua_method *method, mrpc_args *args,
                            char *why, size_t size) {
   uint32_t given = args->doc->nodes[args->params].size;
-  if (!method->is_vararg && given > method->param_count)
-    return refuse_count(why, size, method->param_count, given);
   args->count = given;
-  return MRPC_OK;
+  if (method->is_vararg || given <= method->param_count) return MRPC_OK;
+  mrpc_text text = refuse(why, size);
+  mrpc_text_add(&text, "the method takes ");
+  if (method->param_count)
+    mrpc_text_addu(&text, method->param_count);
+  else
+    mrpc_text_add(&text, "none");
+  mrpc_text_add(&text, ", not ");
+  mrpc_text_addu(&text, given);
+  return MRPC_EINVAL;
 }
 
 /* The index of the parameter that the member at node `i` names, or -1. */
@@ -62,23 +43,35 @@ static int find_parameter(const mrpc_lua_method *method, const mrpc_doc *doc,
   return -1;
 }
 
+static int refuse_name(const mrpc_doc *doc, uint32_t i, char *why,
+                       size_t size) {
+  enum { SHOWN = 80 };
+  const mrpc_node *key = &doc->nodes[i];
+  mrpc_text text = refuse(why, size), name;
+  mrpc_text_add(&text, "no parameter is called '");
+  name = text;
+  if (name.end - name.to > SHOWN) name.end = name.to + SHOWN;
+  mrpc_text_addn(&name, doc->text + key->u.at.start, key->size);
+  text.to = name.to;
+  mrpc_text_add(&text, "'");
+  return MRPC_EINVAL;
+}
+
 static int match_names(const mrpc_lua_method *method, mrpc_args *args,
                        char *why, size_t size) {
   const mrpc_doc *doc = args->doc;
   uint32_t i = args->params + 1, end = doc->nodes[args->params].u.at.next;
-  if (method->is_vararg)
-    return refuse(why, size, "Invalid params: the method takes", "", 0,
-                  " no named parameters");
+  if (method->is_vararg) {
+    mrpc_text text = refuse(why, size);
+    mrpc_text_add(&text, "the method takes them by position only");
+    return MRPC_EINVAL;
+  }
   args->by_name = true;
   args->count = method->param_count;
   for (uint32_t n = 0; n < args->count; n++) args->nodes[n] = MRPC_NO_NODE;
   while (i < end) {
     int n = find_parameter(method, doc, i);
-    if (n < 0) {
-      const mrpc_node *key = &doc->nodes[i];
-      return refuse(why, size, "Invalid params: no parameter is called '",
-                    doc->text + key->u.at.start, key->size, "'");
-    }
+    if (n < 0) return refuse_name(doc, i, why, size);
     args->nodes[n] = i + 1;
     i = mrpc_doc_next(doc, i + 1);
   }

@@ -21,6 +21,9 @@ enum {
   SCRATCH_KEEP = 1 << 16
 };
 
+/* Lua's words, as its string library says them in a common error too. */
+static const char no_memory[] = "not enough memory";
+
 static int body(lua_State *L);
 static int finish_body(lua_State *L, int status, lua_KContext ctx);
 static void on_end(mrpc_task *task, lua_State *co, int status);
@@ -181,7 +184,7 @@ static void fail(mrpc_task *task, lua_State *co, int status) {
     fail_object(task, co, &object);
   } else {
     mrpc_failure_get(co, -1, &failure);
-    if (status == LUA_ERRMEM)
+    if (status == LUA_ERRMEM || !strcmp(failure.message, no_memory))
       fail_inside(task, MRPC_SCRIPT_LIMIT, "Script limit exceeded", &failure);
     else
       fail_inside(task, MRPC_INTERNAL_ERROR, "Internal error", &failure);

@@ -12,6 +12,10 @@
 
 #include "json/write.h"
 #include "runtime/convert.h"
+#include "runtime/text.h"
+
+/* Of a path that is too long, so many bytes of its start and end stay. */
+enum { PATH_BYTES = 160, PATH_START = 64, PATH_END = 24 };
 
 typedef struct encoder {
   lua_State *L;
@@ -19,9 +23,8 @@ typedef struct encoder {
   const mrpc_runtime *runtime;
   uint32_t depth; /* containers that may still open */
   const char *why;
-  char path[160]; /* of the fault, filled from its end */
+  char path[PATH_BYTES]; /* of the fault, filled from its end */
   size_t path_at;
-  bool path_full;
 } encoder;
 
 enum { KIND_PLAIN, KIND_ARRAY, KIND_OBJECT };
@@ -35,15 +38,19 @@ static int refuse(encoder *e, const char *why) {
   return MRPC_ETYPE;
 }
 
-/* Puts a part before the path; from one on that doesn't fit, an ellipsis
- * stands for the rest. */
+/* Makes room in the path of a deep fault: its ends stay, its middle goes. */
+static void shorten(encoder *e) {
+  static const char gap[] = {'.', '.', '.'};
+  char *middle = e->path + sizeof e->path - PATH_END;
+  memcpy(middle - sizeof gap, gap, sizeof gap);
+  memmove(middle - sizeof gap - PATH_START, e->path + e->path_at, PATH_START);
+  e->path_at = sizeof e->path - PATH_END - sizeof gap - PATH_START;
+}
+
+/* Puts a part before the path. */
 static void put_before(encoder *e, const char *part, size_t len) {
-  if (e->path_full) return;
-  if (len > e->path_at - 3) {
-    e->path_full = true;
-    part = "...";
-    len = 3;
-  }
+  if (len > PATH_START) len = PATH_START;
+  if (len > e->path_at) shorten(e);
   e->path_at -= len;
   memcpy(e->path + e->path_at, part, len);
 }
@@ -239,19 +246,12 @@ static int write_value(encoder *e) {
   }
 }
 
-/* root + path + ": " + why, shortened to fit. */
 static void tell(const encoder *e, const char *root, mrpc_encode_error *error) {
-  const char *parts[] = {root, e->path + e->path_at, ": ", e->why};
-  size_t lens[] = {strlen(root), sizeof e->path - e->path_at, 2,
-                   strlen(e->why)};
-  size_t at = 0;
-  for (int i = 0; i < 4; i++) {
-    size_t room = sizeof error->text - 1 - at;
-    size_t len = lens[i] < room ? lens[i] : room;
-    memcpy(error->text + at, parts[i], len);
-    at += len;
-  }
-  error->text[at] = '\0';
+  mrpc_text text = mrpc_text_in(error->text, sizeof error->text);
+  mrpc_text_add(&text, root);
+  mrpc_text_addn(&text, e->path + e->path_at, sizeof e->path - e->path_at);
+  mrpc_text_add(&text, ": ");
+  mrpc_text_add(&text, e->why);
 }
 
 int mrpc_encode(lua_State *L, int index, mrpc_buf *buf, const char *root,

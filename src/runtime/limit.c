@@ -14,6 +14,7 @@
 #include "runtime/limit.h"
 
 #include "runtime/schedule.h"
+#include "runtime/text.h"
 
 enum {
   SLICE_COUNT = 5000,      /* instructions between looks at a sliced task */
@@ -34,6 +35,10 @@ static void disarm(lua_State *L, const mrpc_task *task) {
     lua_sethook(L, hook, LUA_MASKCOUNT, STANDING_COUNT);
   else
     lua_sethook(L, NULL, 0, 0);
+}
+
+void mrpc_limit_open(lua_State *L) {
+  disarm(L, NULL);
 }
 
 void mrpc_limit_arm(lua_State *L) {
@@ -63,27 +68,12 @@ void mrpc_limit_end(mrpc_task *task) {
   task->runtime->alarmed = 0;
 }
 
-/* Copies as much of `text` as fits and tells where it ended. */
-static char *append(char *to, const char *end, const char *text) {
-  while (*text && to < end) *to++ = *text++;
-  *to = '\0';
-  return to;
-}
-
-static char *append_number(char *to, const char *end, uint64_t value) {
-  char digits[21];
-  size_t at = sizeof digits - 1;
-  digits[at] = '\0';
-  do digits[--at] = (char)('0' + value % 10);
-  while (value /= 10);
-  return append(to, end, digits + at);
-}
-
 void mrpc_limit_kill(mrpc_task *task, int code, const char *why) {
   task->killed = true;
   task->thrown = false;
   task->kill_code = code;
-  append(task->kill_why, task->kill_why + sizeof task->kill_why - 1, why);
+  mrpc_text text = mrpc_text_in(task->kill_why, sizeof task->kill_why);
+  mrpc_text_add(&text, why);
 }
 
 /* From here on only __close metamethods run, for a while. */
@@ -106,17 +96,16 @@ int mrpc_limit_throw(lua_State *L) {
  * struck. */
 static void kill_for_time(lua_State *L, lua_Debug *ar, mrpc_task *task) {
   char why[sizeof task->kill_why];
-  const char *end = why + sizeof why - 1;
-  char *to = why;
+  mrpc_text text = mrpc_text_in(why, sizeof why);
   if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0) {
-    to = append(to, end, ar->short_src);
-    to = append(to, end, ":");
-    to = append_number(to, end, (uint64_t)ar->currentline);
-    to = append(to, end, ": ");
+    mrpc_text_add(&text, ar->short_src);
+    mrpc_text_add(&text, ":");
+    mrpc_text_addu(&text, (uint64_t)ar->currentline);
+    mrpc_text_add(&text, ": ");
   }
-  to = append(to, end, "ran longer than ");
-  to = append_number(to, end, task->limit_ns / 1000000);
-  append(to, end, " ms");
+  mrpc_text_add(&text, "ran longer than ");
+  mrpc_text_addu(&text, task->limit_ns / 1000000);
+  mrpc_text_add(&text, " ms");
   mrpc_limit_kill(task, MRPC_SCRIPT_LIMIT, why);
 }
 

@@ -8,6 +8,9 @@
 
 #include "runtime/task.h"
 
+/* Gives the main thread, and so all that are made from it, the hook of those
+ * who don't interrupt. */
+void mrpc_limit_open(lua_State *L);
 /* Lets the hook look at once into the coroutine that is about to run or runs;
  * needed when a task is alarmed or killed while others of its coroutines have
  * no hook yet. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/libs.h"
+#include "runtime/limit.h"
 #include "runtime/load.h"
 #include "runtime/protect.h"
 #include "runtime/schedule.h"
@@ -26,6 +27,7 @@ static void init(mrpc_runtime *rt, const mrpc_runtime_config *config) {
   if (config->limits) rt->limits = *config->limits;
   mrpc_limits_init(&rt->limits);
   rt->dev = config->dev;
+  rt->standing_hook = config->hook;
   rt->on_report = config->on_report;
   rt->ud = config->ud;
   rt->heap = (mrpc_mem){allocate, rt};
@@ -42,6 +44,7 @@ static int open_state(mrpc_runtime *rt) {
   rt->L = lua_newstate(allocate, rt);
   if (!rt->L) return MRPC_ENOMEM;
   *(mrpc_thread **)lua_getextraspace(rt->L) = &rt->free_thread;
+  mrpc_limit_open(rt->L);
   return mrpc_protect(rt, mrpc_libs_open, NULL);
 }
 

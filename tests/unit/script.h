@@ -17,11 +17,20 @@ typedef struct script {
   mrpc_runtime *runtime;
   char log[1 << 14]; /* what was logged since script_log last told */
   size_t log_len;
+  bool quiet;    /* nothing is kept of the log */
+  uint64_t tick; /* each look at the clock moves it by so much */
 } script;
+
+static uint64_t script_clock(void *ud) {
+  script *s = ud;
+  return s->talk.now += s->tick;
+}
 
 static void script_add(script *s, const char *text) {
   size_t len = strlen(text);
-  if (len > sizeof s->log - 1 - s->log_len) len = sizeof s->log - 1 - s->log_len;
+  if (len > sizeof s->log - 1 - s->log_len)
+    len = sizeof s->log - 1 - s->log_len;
+  if (s->quiet) return;
   memcpy(s->log + s->log_len, text, len);
   s->log_len += len;
   s->log[s->log_len] = '\0';
@@ -50,8 +59,8 @@ __attribute__((unused)) static const char *script_log(script *s) {
 __attribute__((unused)) static int script_open(script *s, const char *text) {
   mrpc_env_config config = {.alloc = talk_alloc,
                             .alloc_ud = &s->talk,
-                            .clock = talk_clock,
-                            .clock_ud = &s->talk,
+                            .clock = script_clock,
+                            .clock_ud = s,
                             .log = script_on_log,
                             .log_ud = s,
                             .log_level = MRPC_LOG_DEBUG};
@@ -76,11 +85,7 @@ __attribute__((unused)) static bool script_end(script *s) {
   return talk_end(&s->talk);
 }
 
-/* One check: the call of `method` with `params` (JSON text) is answered by
- * `want`, the part behind `"jsonrpc":"2.0",`: `"result":1`. */
-#define script_is(s, method, params, want) \
-  script_check((s), (method), (params), (want), __FILE__, __LINE__)
-
+/* Calls a method with params (JSON text); gives what was answered. */
 __attribute__((unused)) static const char *script_call(script *s,
                                                        const char *method,
                                                        const char *params) {
@@ -93,15 +98,38 @@ __attribute__((unused)) static const char *script_call(script *s,
   return talk_take(&s->talk);
 }
 
+/* One check: a call is answered by `want`, the part behind "jsonrpc":
+ * `"result":1`; "" when it isn't answered yet. */
+#define script_is(s, method, params, want) \
+  script_check((s), (method), (params), (want), __FILE__, __LINE__)
+/* The same for what was answered since. */
+#define script_then(s, seconds, want) \
+  script_check_then((s), (seconds), (want), __FILE__, __LINE__)
+
+static void script_compare(const char *got, const char *want, const char *name,
+                           const char *file, int line) {
+  static char whole[1 << 16];
+  snprintf(whole, sizeof whole, "{\"jsonrpc\":\"2.0\",%s,\"id\":1}\n", want);
+  if (!*want) *whole = '\0';
+  tap_bytes(got, strlen(got), whole, strlen(whole), file, line, name);
+}
+
+__attribute__((unused)) static void script_check_then(script *s, double seconds,
+                                                      const char *want,
+                                                      const char *file,
+                                                      int line) {
+  if (s->talk.out) *s->talk.out = '\0';
+  talk_pass(&s->talk, seconds);
+  script_compare(talk_take(&s->talk), want, "... and then", file, line);
+}
+
 __attribute__((unused)) static void script_check(script *s, const char *method,
                                                  const char *params,
                                                  const char *want,
                                                  const char *file, int line) {
-  static char whole[1 << 16], name[128];
-  snprintf(whole, sizeof whole, "{\"jsonrpc\":\"2.0\",%s,\"id\":1}\n", want);
+  static char name[128];
   snprintf(name, sizeof name, "%s %.60s", method, params);
-  const char *got = script_call(s, method, params);
-  tap_bytes(got, strlen(got), whole, strlen(whole), file, line, name);
+  script_compare(script_call(s, method, params), want, name, file, line);
 }
 
 #endif
