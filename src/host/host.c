@@ -10,6 +10,7 @@
 
 #include "host/admin.h"
 #include "host/endpoint.h"
+#include "host/reload.h"
 #include "transport/sampler.h"
 #include "transport/stream.h"
 
@@ -148,6 +149,7 @@ int mrpc_host_new(const mrpc_host_config *config, mrpc_host **out) {
 void mrpc_host_free(mrpc_host *host) {
   if (!host) return;
   if (host->loop) mrpc_host_stop(host);
+  mrpc_reload_stop(host);
   mrpc_runtime_free(host->runtime);
   mrpc_admin_close(host);
   mrpc_sampler_free(host->sampler);
@@ -255,6 +257,8 @@ int mrpc_host_start(mrpc_host *host) {
     serve(host);
     return MRPC_OK;
   }
+  int rc = mrpc_reload_start(host);
+  if (rc) return mrpc_host_fail(host, rc, "%s", mrpc_strerror(rc));
   return mrpc_host_reload(host, true);
 }
 

@@ -19,6 +19,7 @@
 
 struct mrpc_conn;
 struct mrpc_sampler;
+struct mrpc_watch;
 
 typedef enum mrpc_host_state {
   MRPC_HOST_NEW,
@@ -49,10 +50,11 @@ struct mrpc_host {
   mrpc_link endpoints;
   uint32_t open_endpoints; /* those that can still bring calls */
 
-  uint64_t started;      /* time of mrpc_host_new */
-  uint64_t connections;  /* that ever were */
-  mrpc_peer_stats ended; /* sums over the peers that have gone */
-  mrpc_link reloads;     /* rpc.reload calls that wait for a report */
+  uint64_t started;         /* time of mrpc_host_new */
+  uint64_t connections;     /* that ever were */
+  mrpc_peer_stats ended;    /* sums over the peers that have gone */
+  mrpc_link reloads;        /* rpc.reload calls that wait for a report */
+  struct mrpc_watch *watch; /* of the methods directory; may be NULL */
   char error[512];
 };
 
