@@ -8,7 +8,8 @@
  *
  * What lies whole in the bytes received is neither copied nor, mostly, even
  * parsed: a client that keeps its connection repeats its header block, and one
- * that equals the last good one byte for byte needs no second look.
+ * that differs from the last good one in its Content-Length only needs no
+ * second look.
  *
  * An Upgrade is ignored, as RFC 9110 section 7.8 allows; the place to honour
  * one is open_request. */
@@ -47,14 +48,31 @@ const llhttp_settings_t mrpc_http_settings = {
     .on_message_complete = on_message_complete,
 };
 
-/* Is this the request that we know, whole and with nothing to be careful
- * about? */
-static bool is_repeated(const mrpc_http_server *s, const char *bytes,
-                        size_t len) {
-  return s->phase == MRPC_HTTP_IDLE && s->last.len && !s->rules.is_draining &&
-         s->order.count < s->most_slots &&
-         len >= s->last.len + s->last_length &&
-         !memcmp(bytes, s->last.data, s->last.len);
+/* Reads a number of one to eight digits; answers how many. */
+static size_t read_digits(const char *at, const char *end, size_t *value) {
+  size_t count = 0;
+  *value = 0;
+  while (at < end && *at >= '0' && *at <= '9' && count < 9) {
+    *value = *value * 10 + (size_t)(*at++ - '0');
+    count++;
+  }
+  return count < 9 ? count : 0;
+}
+
+/* Is this the request that we know, but for the length of its body, and is
+ * all of it here? Answers the length of its head, 0 if it isn't so. */
+static size_t match_last(const mrpc_http_server *s, const char *bytes,
+                         size_t len, size_t *body_len) {
+  const char *last = s->last.data, *at = bytes + s->digits_at;
+  if (len < s->last.len || memcmp(bytes, last, s->digits_at) != 0) return 0;
+  size_t digits = read_digits(at, bytes + len, body_len);
+  size_t rest = s->last.len - s->digits_at - s->digits_len;
+  size_t head = s->digits_at + digits + rest;
+  bool is_whole =
+      digits && *body_len <= s->rules.message_max && len >= head + *body_len;
+  return is_whole && !memcmp(at + digits, last + s->last.len - rest, rest)
+             ? head
+             : 0;
 }
 
 static void reset_request(mrpc_http_server *s) {
@@ -63,15 +81,20 @@ static void reset_request(mrpc_http_server *s) {
   if (s->fields.block) mrpc_http_fields_clear(&s->fields, &s->base.env->mem);
 }
 
-static int take_repeated(mrpc_http_server *s, const char **at,
+/* The short way: MRPC_PARTIAL when the request must be read in full. */
+static int take_repeated(mrpc_http_server *s, const char **at, const char *end,
                          mrpc_message *msg) {
+  if (s->phase != MRPC_HTTP_IDLE || !s->last.len || s->is_stopped ||
+      s->rules.is_draining || s->order.count >= s->most_slots)
+    return MRPC_PARTIAL;
+  size_t head = match_last(s, *at, (size_t)(end - *at), &msg->len);
+  if (!head) return MRPC_PARTIAL;
   mrpc_http_slot *slot = mrpc_http_order_add(&s->order, &msg->token);
   if (!slot) return mrpc_http_die(s);
   slot->origin = s->last_origin;
-  mrpc_piece_add(&s->head, *at, s->last.len);
-  msg->bytes = *at + s->last.len;
-  msg->len = s->last_length;
-  *at += s->last.len + s->last_length;
+  mrpc_piece_add(&s->head, *at, head);
+  msg->bytes = *at + head;
+  *at += head + msg->len;
   return MRPC_OK;
 }
 
@@ -92,15 +115,11 @@ int mrpc_http_recv(mrpc_framing *f, const char *bytes, size_t len,
                    size_t *consumed, mrpc_message *msg) {
   mrpc_http_server *s = (mrpc_http_server *)f;
   const char *at = bytes, *end = bytes + len;
-  int rc = MRPC_PARTIAL;
   s->is_active = true;
   if (s->phase == MRPC_HTTP_IDLE) reset_request(s);
-  if (is_repeated(s, bytes, len) && !s->is_stopped) {
-    rc = take_repeated(s, &at, msg);
-  } else {
-    while (rc == MRPC_PARTIAL && !s->is_stopped && (at < end || s->is_resumed))
-      rc = step(s, &at, end, msg);
-  }
+  int rc = take_repeated(s, &at, end, msg);
+  while (rc == MRPC_PARTIAL && !s->is_stopped && (at < end || s->is_resumed))
+    rc = step(s, &at, end, msg);
   if (rc == MRPC_PARTIAL) rc = suspend(s);
   *consumed = rc == MRPC_PARTIAL ? len : (size_t)(at - bytes);
   return rc;
@@ -182,6 +201,22 @@ static int step(mrpc_http_server *s, const char **at, const char *end,
                                     : step_body(s, from, *at, err, msg);
 }
 
+/* Remembers a header block that leads straight to a call. */
+static void remember(mrpc_http_server *s, const mrpc_http_head *head) {
+  bool is_plain =
+      s->verdict.fate == MRPC_HTTP_CALL && head->minor > 0 &&
+      (s->parser.flags & ~F_CONNECTION_KEEP_ALIVE) == F_CONTENT_LENGTH &&
+      !head->expect.at && s->head.len <= MRPC_HTTP_LAST_MAX;
+  if (!is_plain || !head->content_length.at) return;
+  mrpc_buf_truncate(&s->last, 0);
+  const char *bytes = mrpc_piece_bytes(&s->head);
+  mrpc_buf_add(&s->last, bytes, s->head.len);
+  if (s->last.err) mrpc_buf_truncate(&s->last, 0);
+  s->digits_at = (size_t)(head->content_length.at - bytes);
+  s->digits_len = head->content_length.len;
+  s->last_origin = s->verdict.origin;
+}
+
 /* The header block is complete. `has_more`: bytes stand behind it. */
 static int open_request(mrpc_http_server *s, bool has_more) {
   mrpc_http_head head;
@@ -203,21 +238,10 @@ static int open_request(mrpc_http_server *s, bool has_more) {
   if (s->order.count > s->most_slots)
     return mrpc_http_refuse(s, 503, "too many requests are waiting");
   if (s->verdict.fate == MRPC_HTTP_BREAK_OFF) return mrpc_http_break_off(s);
+  remember(s, &head);
   s->owes_continue = head.expect.at && head.minor > 0 && !has_more;
   mrpc_http_continue(s);
   return MRPC_PARTIAL;
-}
-
-/* Remembers a header block that leads straight to a call. */
-static void remember(mrpc_http_server *s, const mrpc_http_slot *slot) {
-  bool is_plain = s->parser.flags == F_CONTENT_LENGTH && !slot->is_old &&
-                  s->head.len <= MRPC_HTTP_LAST_MAX;
-  if (!is_plain) return;
-  mrpc_buf_truncate(&s->last, 0);
-  mrpc_buf_add(&s->last, mrpc_piece_bytes(&s->head), s->head.len);
-  if (s->last.err) mrpc_buf_truncate(&s->last, 0);
-  s->last_length = (size_t)s->length;
-  s->last_origin = slot->origin;
 }
 
 /* The body is complete. */
@@ -229,7 +253,6 @@ static int end_request(mrpc_http_server *s, mrpc_message *msg) {
   if (slot->closes) s->is_stopped = true;
   if (s->verdict.fate != MRPC_HTTP_CALL)
     return mrpc_http_put_verdict(s, s->token) ? MRPC_ENOMEM : MRPC_PARTIAL;
-  remember(s, slot);
   msg->bytes = mrpc_piece_bytes(&s->body);
   msg->len = s->body.len;
   msg->token = s->token;

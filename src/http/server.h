@@ -52,9 +52,11 @@ typedef struct mrpc_http_server {
   mrpc_http_verdict verdict; /* what is to become of it */
   mrpc_http_fields fields;   /* made when asked for */
 
-  /* The last header block that was found good in every respect. */
+  /* The last header block that was found good in every respect, and where
+   * the digits of its Content-Length stand. */
   mrpc_buf last;
-  size_t last_length;      /* its Content-Length */
+  size_t digits_at;
+  size_t digits_len;
   const char *last_origin; /* its Access-Control-Allow-Origin */
 
   uint64_t deadline;  /* of the head or body; UINT64_MAX: none */

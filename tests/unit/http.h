@@ -67,6 +67,40 @@ __attribute__((unused)) static feed server(void) {
   return (feed){.make = make, .answer = answer, .show = show_statuses};
 }
 
+/* A server whose calls are answered later: tokens[i] is the i-th. */
+__attribute__((unused)) static uint64_t tokens[128];
+__attribute__((unused)) static size_t count;
+
+__attribute__((unused)) static int open_server(mrpc_env *env,
+                                               mrpc_framing **out) {
+  count = 0;
+  return make(env, out);
+}
+
+/* Notes the token for a later answer. */
+__attribute__((unused)) static void note(feed *t, const mrpc_message *msg,
+                                         int rc) {
+  (void)t;
+  (void)rc;
+  if (count < 128) tokens[count++] = msg->token;
+}
+
+__attribute__((unused)) static feed later(void) {
+  return (feed){.make = open_server, .answer = note};
+}
+
+__attribute__((unused)) static void put(feed *t, size_t i, const char *text) {
+  t->f->vt->put(t->f, tokens[i], text, strlen(text), MRPC_OUTCOME_ANSWERED);
+}
+
+__attribute__((unused)) static void play(feed *t, const char *bytes) {
+  feed_piece(t, bytes, strlen(bytes));
+}
+
+__attribute__((unused)) static void end(feed *t) {
+  free(feed_close(t));
+}
+
 /* The failure line names the rule; only that it is refused is checked. */
 __attribute__((unused)) static bool refuses(const feed *t, const char *bytes,
                                             size_t len, const char *status) {

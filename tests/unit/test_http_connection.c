@@ -6,33 +6,6 @@
 
 #define SECONDS(n) ((uint64_t)((n)*1e9))
 
-static uint64_t tokens[128];
-static size_t count;
-
-static int open_server(mrpc_env *env, mrpc_framing **out) {
-  count = 0;
-  return make(env, out);
-}
-
-/* Notes the token for a later answer. */
-static void note(feed *t, const mrpc_message *msg, int rc) {
-  (void)t;
-  (void)rc;
-  if (count < 128) tokens[count++] = msg->token;
-}
-
-static feed later(void) {
-  return (feed){.make = open_server, .answer = note};
-}
-
-static void put(feed *t, size_t i, const char *text) {
-  t->f->vt->put(t->f, tokens[i], text, strlen(text), MRPC_OUTCOME_ANSWERED);
-}
-
-static void play(feed *t, const char *bytes) {
-  feed_piece(t, bytes, strlen(bytes));
-}
-
 /* The bodies and statuses of what was sent so far. */
 static void sent(feed *t, const char *want, const char *name) {
   feed text = {0};
@@ -51,10 +24,6 @@ static void sent(feed *t, const char *want, const char *name) {
   }
   is_str(text.log.at, want, name);
   free(text.log.at);
-}
-
-static void end(feed *t) {
-  free(feed_close(t));
 }
 
 static void test_order(void) {

@@ -5,37 +5,6 @@
 #include "http.h"
 #include "oom.h"
 
-static uint64_t tokens[128];
-static size_t count;
-
-static int open_server(mrpc_env *env, mrpc_framing **out) {
-  count = 0;
-  return make(env, out);
-}
-
-/* Notes the token for a later answer. */
-static void note(feed *t, const mrpc_message *msg, int rc) {
-  (void)t;
-  (void)rc;
-  if (count < 128) tokens[count++] = msg->token;
-}
-
-static feed later(void) {
-  return (feed){.make = open_server, .answer = note};
-}
-
-static void put(feed *t, size_t i, const char *text) {
-  t->f->vt->put(t->f, tokens[i], text, strlen(text), MRPC_OUTCOME_ANSWERED);
-}
-
-static void play(feed *t, const char *bytes) {
-  feed_piece(t, bytes, strlen(bytes));
-}
-
-static void end(feed *t) {
-  free(feed_close(t));
-}
-
 static void test_copies(void) {
   feed t = later();
   feed_open(&t);
@@ -142,7 +111,46 @@ static void scenario(oom *o) {
   mrpc_env_free(env);
 }
 
+/* Behind a known head: the next one differs in its length only. */
+static void test_lengths(void) {
+  feed t = {.make = open_server, .answer = answer, .show = show_statuses};
+#define SIZED(length, body) POST(JSON CL length "\r\n", body)
+  feed_is(&t, CALL SIZED("12", "[1,2,3,4,56]") SIZED("2", "[]") CALL,
+          "message [1]\nmessage [1,2,3,4,56]\nmessage []\nmessage [1]\n"
+          "out 200 200 200 200\nclosing\n",
+          "other lengths");
+  feed_is(&t, CALL SIZED("0", "") SIZED("0003", "[1]"),
+          "message [1]\nmessage \nmessage [1]\nout 200 200 200\nclosing\n",
+          "no length, leading zeros");
+  feed_is(&t, CALL SIZED("41", "["),
+          "message [1]\nproto: the body is over the limit\n"
+          "out 200 413 close\nclosing\n",
+          "a length over the limit");
+  feed_is(&t, CALL SIZED("4294967299", "[1]"),
+          "message [1]\nproto: the body is over the limit\n"
+          "out 200 413 close\nclosing\n",
+          "one beyond 32 bits");
+  feed_is(&t, CALL SIZED("+3", "[1]"),
+          "message [1]\nproto: Invalid character in Content-Length\n"
+          "out 200 400 close\nclosing\n",
+          "a plus sign");
+  feed_is(&t, CALL SIZED("", "[1]"),
+          "message [1]\nproto: Empty Content-Length\n"
+          "out 200 400 close\nclosing\n",
+          "none at all");
+  feed_is(&t, CALL POST(JSON CL "3 \r\n", "[1]") CALL,
+          "message [1]\nmessage [1]\nmessage [1]\n"
+          "out 200 200 200\nclosing\n",
+          "a space behind it");
+  feed_is(&t, CALL POST(JSON CL "3\r\nHost: x\r\n", "[1]"),
+          "message [1]\n"
+          "proto: a header field that may stand once stands twice\n"
+          "out 200 400 close\nclosing\n",
+          "a field more");
+}
+
 int main(void) {
+  test_lengths();
   test_copies();
   test_repeated();
   test_memory();
