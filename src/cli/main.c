@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * moonrpc: one program, a command for each of its uses. */
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -33,9 +35,18 @@ static void on_pipe(int number) {
   (void)number;
 }
 
+/* A descriptor 0, 1 or 2 that is closed would be given to a socket, and what is
+ * printed would go there. */
+static void fill_standard(void) {
+  int fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= 2) fd = dup(fd);
+  if (fd > 2) close(fd);
+}
+
 int main(int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "";
   const command *found = find_command(name);
+  fill_standard();
   struct sigaction action = {.sa_handler = on_pipe, .sa_flags = SA_RESTART};
   sigaction(SIGPIPE, &action, NULL);
   if (found) return found->run(found, argc - 1, argv + 1);

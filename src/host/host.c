@@ -259,7 +259,9 @@ int mrpc_host_start(mrpc_host *host) {
   }
   int rc = mrpc_reload_start(host);
   if (rc) return mrpc_host_fail(host, rc, "%s", mrpc_strerror(rc));
-  return mrpc_host_reload(host, true);
+  rc = mrpc_host_reload(host, true);
+  mrpc_loop_arm(host->loop);
+  return rc;
 }
 
 int mrpc_host_reload(mrpc_host *host, bool everything) {

@@ -27,15 +27,19 @@ struct mrpc_bell {
   void *ud;
 };
 
-static void on_prepare(uv_prepare_t *handle) {
-  own_loop *own = handle->data;
+static void settle_all(own_loop *own) {
   mrpc_loop_flush(&own->base);
   mrpc_clock_arm(own->clock);
 }
 
+static void on_prepare(uv_prepare_t *handle) {
+  settle_all(handle->data);
+}
+
+/* The clock is armed here too, for a loop whose last handle went idle in the
+ * poll: a deadline shall keep it alive. */
 static void on_check(uv_check_t *handle) {
-  own_loop *own = handle->data;
-  mrpc_loop_flush(&own->base);
+  settle_all(handle->data);
 }
 
 static void on_closed(uv_handle_t *handle) {
@@ -119,11 +123,20 @@ void mrpc_loop_free(mrpc_loop *loop) {
   free_memory(own);
 }
 
+void mrpc_loop_arm(mrpc_loop *loop) {
+  mrpc_clock_arm(((own_loop *)loop)->clock);
+}
+
 void mrpc_loop_run(mrpc_loop *loop) {
-  uv_run(loop->uv, UV_RUN_DEFAULT);
+  loop->stopped = false;
+  do {
+    mrpc_loop_arm(loop);
+    uv_run(loop->uv, UV_RUN_DEFAULT);
+  } while (!loop->stopped && mrpc_timer_next(loop->env) != UINT64_MAX);
 }
 
 void mrpc_loop_stop(mrpc_loop *loop) {
+  loop->stopped = true;
   uv_stop(loop->uv);
 }
 

@@ -21,6 +21,7 @@ typedef struct mrpc_loop {
   mrpc_env *env;
   struct uv_loop_s *uv;
   bool owns_uv;
+  bool stopped;          /* mrpc_loop_run shall end */
   bool closing;          /* mrpc_loop_free has begun: nothing new is opened */
   mrpc_link streams;     /* all that exist */
   mrpc_link woken;       /* of those, the ones to settle at the turn's end */
@@ -43,6 +44,9 @@ void mrpc_loop_free(mrpc_loop *loop);
 /* Runs until mrpc_loop_stop, or until nothing is left that could happen. */
 void mrpc_loop_run(mrpc_loop *loop);
 void mrpc_loop_stop(mrpc_loop *loop);
+/* Deadlines that were started outside of the loop keep it alive from now on;
+ * within a turn this happens by itself. */
+void mrpc_loop_arm(mrpc_loop *loop);
 /* Does what can be done now: turns until nothing happens or `budget_us`
  * microseconds have passed, exceeded by one read's work at most; 0: one turn,
  * whatever it takes. */
