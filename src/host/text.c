@@ -48,47 +48,78 @@ char *mrpc_json_unquote(mrpc_env *env, const char *text, size_t len) {
   return finish(env, &buf);
 }
 
-static int tell(mrpc_env *env, const mrpc_doc *doc, uint32_t key,
-                uint32_t value, mrpc_json_fn fn, void *ud) {
-  size_t len, key_len;
-  char *name = NULL;
-  if (key) {
-    const char *raw = mrpc_doc_raw(doc, key, &key_len);
-    name = mrpc_json_unquote(env, raw, key_len);
-    if (!name) return MRPC_ENOMEM;
+static size_t skip_space(const char *text, size_t len) {
+  size_t i = 0;
+  while (i < len && memchr(" \t\r\n", text[i], 4)) i++;
+  return i;
+}
+
+/* A walk over the children of a document's root. */
+typedef struct walk {
+  mrpc_env *env;
+  mrpc_doc doc;
+  const char *at; /* behind the child before, or the opening bracket */
+  mrpc_json_fn fn;
+  void *ud;
+} walk;
+
+/* The text of a child. A container knows its end only; it begins with the
+ * first bracket behind the child before. */
+static const char *child_text(const walk *w, uint32_t i, size_t *len) {
+  const mrpc_node *node = &w->doc.nodes[i];
+  if (node->type < MRPC_JSON_ARRAY) return mrpc_doc_raw(&w->doc, i, len);
+  const char *start = w->at, *end = w->doc.text + node->u.at.start;
+  while (*start != '[' && *start != '{') start++;
+  *len = (size_t)(end - start);
+  return start;
+}
+
+static char *take_key(walk *w, uint32_t i) {
+  size_t len;
+  const char *raw = mrpc_doc_raw(&w->doc, i, &len);
+  w->at = raw + len;
+  return mrpc_json_unquote(w->env, raw, len);
+}
+
+static int tell(walk *w, uint32_t i, const char *key) {
+  size_t len;
+  const char *text = child_text(w, i, &len);
+  w->at = text + len;
+  return w->fn(key, text, len, w->ud);
+}
+
+static int tell_all(walk *w) {
+  const mrpc_node *root = &w->doc.nodes[0];
+  if (root->type < MRPC_JSON_ARRAY) return 0;
+  int rc = 0;
+  w->at = w->doc.text + skip_space(w->doc.text, w->doc.len) + 1;
+  for (uint32_t i = 1; !rc && i < root->u.at.next;) {
+    char *key = NULL;
+    if (root->type == MRPC_JSON_OBJECT) {
+      key = take_key(w, i++);
+      if (!key) return MRPC_ENOMEM;
+    }
+    rc = tell(w, i, key);
+    mrpc_text_free(w->env, key);
+    i = mrpc_doc_next(&w->doc, i);
   }
-  const char *text = mrpc_doc_raw(doc, value, &len);
-  int rc = fn(name, text, len, ud);
-  mrpc_text_free(env, name);
   return rc;
 }
 
 int mrpc_json_each(mrpc_env *env, const char *text, size_t len, mrpc_json_fn fn,
                    void *ud) {
-  mrpc_doc doc;
-  mrpc_doc_init(&doc, &env->mem);
-  int rc = mrpc_json_parse(&doc, text, len, MAX_DEPTH);
-  bool object = !rc && doc.nodes[0].type == MRPC_JSON_OBJECT;
-  if (object || (!rc && doc.nodes[0].type == MRPC_JSON_ARRAY))
-    for (uint32_t i = 1; !rc && i < doc.nodes[0].u.at.next;) {
-      uint32_t value = object ? i + 1 : i;
-      rc = tell(env, &doc, object ? i : 0, value, fn, ud);
-      i = mrpc_doc_next(&doc, value);
-    }
-  mrpc_doc_clear(&doc);
-  return rc == MRPC_ELIMIT ? MRPC_ESYNTAX : rc;
+  walk w = {.env = env, .fn = fn, .ud = ud};
+  mrpc_doc_init(&w.doc, &env->mem);
+  int rc = mrpc_json_parse(&w.doc, text, len, MAX_DEPTH);
+  rc = rc ? (rc == MRPC_ELIMIT ? MRPC_ESYNTAX : rc) : tell_all(&w);
+  mrpc_doc_clear(&w.doc);
+  return rc;
 }
 
 static size_t string_len(const char *text, size_t len) {
   size_t i = 1;
   while (i < len && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
   return i < len ? i + 1 : len;
-}
-
-static size_t skip_space(const char *text, size_t len) {
-  size_t i = 0;
-  while (i < len && memchr(" \t\r\n", text[i], 4)) i++;
-  return i;
 }
 
 static void break_line(mrpc_buf *buf, size_t depth) {
