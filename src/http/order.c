@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "http/order.h"
 
-enum { FIRST_CAP = 2 };
+enum { FIRST_CAP = 2, KEEP_CAP = 16 }; /* slots */
 
 void mrpc_http_order_init(mrpc_http_order *order, const mrpc_mem *mem) {
   *order = (mrpc_http_order){.mem = mem};
 }
 
+static void free_slots(mrpc_http_order *order) {
+  mrpc_mem_free(order->mem, order->slots, order->cap * sizeof *order->slots);
+  order->slots = NULL;
+  order->cap = 0;
+}
+
 void mrpc_http_order_clear(mrpc_http_order *order) {
   while (order->count) mrpc_http_order_pop(order);
-  mrpc_mem_free(order->mem, order->slots, order->cap * sizeof *order->slots);
-  mrpc_http_order_init(order, order->mem);
+  free_slots(order);
 }
 
 /* A token's place depends on the size, so all that wait move. */
@@ -39,5 +44,6 @@ mrpc_http_slot *mrpc_http_order_add(mrpc_http_order *order, uint64_t *token) {
 void mrpc_http_order_pop(mrpc_http_order *order) {
   mrpc_buf_clear(&mrpc_http_order_get(order, order->first)->held);
   order->first++;
-  order->count--;
+  if (--order->count || order->cap <= KEEP_CAP) return;
+  free_slots(order);
 }
