@@ -153,7 +153,7 @@ static void run_plan(mrpc_loader *loader) {
   if (mrpc_timer_start(timers, &loader->deadline, now_of(loader) + WALL_NS))
     fail_for(loader, mrpc_strerror(MRPC_ENOMEM));
   else
-    run_some(loader);
+    turn_after(loader, 0);
 }
 
 /* Nothing that could make a difference has happened since the last attempt. */
@@ -318,11 +318,13 @@ static void run_some(mrpc_loader *loader) {
     scan(loader);
     return;
   }
-  begin_some(loader);
-  if (loader->ended == loader->plan_count)
+  if (loader->ended == loader->plan_count) {
     finish(loader);
-  else if (loader->plan_next < loader->plan_count)
-    turn_after(loader, 0);
+    return;
+  }
+  begin_some(loader);
+  bool is_over = loader->ended == loader->plan_count;
+  if (is_over || loader->plan_next < loader->plan_count) turn_after(loader, 0);
 }
 
 void mrpc_load_deadline(mrpc_timer *timer) {
