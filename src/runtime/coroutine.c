@@ -211,6 +211,18 @@ static int co_close(lua_State *L) {
   return 2;
 }
 
+/* Lua makes these texts where nothing protects it, and a failing allocation
+ * would end the process. A string that exists is found, not made. */
+static void anchor_texts(lua_State *L) {
+  static const char *const texts[] = {
+      "cannot resume non-suspended coroutine", "cannot resume dead coroutine",
+      "C stack overflow", "error in error handling"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    lua_pushstring(L, texts[i]);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &texts[i]);
+  }
+}
+
 void mrpc_coroutine_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"create", co_create},
                                        {"resume", co_resume},
@@ -221,6 +233,7 @@ void mrpc_coroutine_open(lua_State *L) {
                                        {"isyieldable", co_isyieldable},
                                        {"close", co_close},
                                        {NULL, NULL}};
+  anchor_texts(L);
   luaL_newlib(L, functions);
   lua_pushvalue(L, -1);
   lua_setglobal(L, "coroutine");
