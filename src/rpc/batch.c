@@ -207,7 +207,7 @@ static void separate(const mrpc_batch *batch, mrpc_buf *buf) {
 /* Bytes of the whole reply that one more result may fill up to. */
 static size_t room(const mrpc_batch *batch) {
   size_t open = (size_t)batch->waiting - 1 + batch->left;
-  size_t kept = open * MRPC_ENTRY_RESERVE + batch->stashed + 1;
+  size_t kept = open * MRPC_ENTRY_RESERVE + batch->stashed + batch->is_array;
   return batch->bound > kept ? batch->bound - kept : 0;
 }
 

@@ -94,7 +94,7 @@ describe("moonrpc call", function()
   end)
 
   it("exits with 3 when what answers is no JSON-RPC", function()
-    local code, _, err = run("call", server.urls[1] .. "nowhere", "subtract")
+    local code, _, err = run("call", server.urls[1] .. "/nowhere", "subtract")
     assert.equal(3, code)
     assert.matches("404", err)
   end)

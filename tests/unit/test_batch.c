@@ -104,7 +104,7 @@ static void reply(void) {
   memset(text, 'x', sizeof text);
   talk t = {.limits.reply = 300};
   talk_begin(&t);
-  int most = 300 - (int)sizeof RES("[\"\"]", "1");
+  int most = 300 - (int)strlen(RES("[\"\"]", "1"));
   snprintf(say, sizeof say, REQ("echo", "[\"%.*s\"]", "1") "\n", most, text);
   snprintf(want, sizeof want, RES("[\"%.*s\"]", "1") "\n", most, text);
   talk_is(&t, say, want, "as long as may be");

@@ -47,7 +47,8 @@ function conn.open(url, options)
   local function connected(err) done, failure = true, err end
   if to.host then
     stream = uv.new_tcp()
-    assert(stream:connect(to.host, to.port, connected))
+    local addresses = assert(uv.getaddrinfo(to.host, nil, { socktype = "stream" }))
+    assert(stream:connect(addresses[1].addr, to.port, connected))
     stream:nodelay(true)
   else
     stream = uv.new_pipe(false)

@@ -4,6 +4,11 @@ local uv = require "luv"
 
 local loop = {}
 
+-- A write to a closed connection is an error to look at, no reason to die.
+local pipe_signal = uv.new_signal()
+pipe_signal:start("sigpipe", function() end)
+pipe_signal:unref()
+
 -- How long a spec waits for what should happen at once. Long, since it costs
 -- nothing when all is well; machines under sanitizers are slow.
 loop.patience = tonumber(os.getenv("MOONRPC_PATIENCE")) or 15
