@@ -193,7 +193,10 @@ int mrpc_call_error(mrpc_call *call, int code, const char *message,
 
 typedef struct mrpc_framing mrpc_framing;
 
-/* Framings. Each keeps its own scan state; a peer owns the one it is given. */
+/* Framings. Each keeps its own scan state; a peer owns the one it is given.
+ * So that no browser can post into a socket, line ends a stream whose first
+ * line doesn't begin as JSON does, or that has a line like an HTTP request's.
+ */
 int mrpc_framing_line(mrpc_env *env, const mrpc_limits *limits,
                       mrpc_framing **out); /* one message a line */
 int mrpc_framing_header(mrpc_env *env, const mrpc_limits *limits,
@@ -204,7 +207,7 @@ int mrpc_framing_auto(mrpc_env *env, const mrpc_limits *limits,
 typedef struct mrpc_http_config {
   const mrpc_limits *limits;
   const char *path;           /* of the endpoint; "/" */
-  int notification_status;    /* 204 */
+  int notification_status;    /* 204, or 200 or 202 */
   bool dev;                   /* also take curl's default content type */
   const char *bound;          /* address that the listener is bound to, for the
                                  Host check; NULL: any Host (Unix sockets) */

@@ -54,9 +54,9 @@ static bool check_target(request *r, mrpc_http_verdict *out) {
       return break_off(out, 400, "Host differs from the request target");
     r->host = authority;
     target = mrpc_text_skip(target, authority.len);
-    if (target.len == 0) target = mrpc_text_of("/");
   }
   r->path = mrpc_text_until(target, '?');
+  if (r->path.len == 0) r->path = mrpc_text_of("/");
   return false;
 }
 

@@ -92,16 +92,16 @@ static void set_limits(mrpc_http_server *s, const mrpc_limits *given) {
       s->idle_at == UINT64_MAX ? UINT64_MAX : (uint64_t)(quarter * 1e9);
 }
 
-int mrpc_framing_http(mrpc_env *env, const mrpc_http_config *config,
-                      mrpc_framing **out) {
-  mrpc_http_server *s = mrpc_mem_new(&env->mem, sizeof *s);
-  if (!s) return MRPC_ENOMEM;
+static bool is_valid(const mrpc_http_config *config) {
+  int status = config->notification_status;
+  return *config->path == '/' &&
+         (status == 200 || status == 202 || status == 204);
+}
+
+static void init(mrpc_http_server *s, mrpc_env *env) {
   s->base.vt = &table;
   s->base.env = env;
   mrpc_buf_init(&s->base.out, &env->mem, SIZE_MAX);
-  if (config) s->config = *config;
-  if (!s->config.path) s->config.path = "/";
-  if (!s->config.notification_status) s->config.notification_status = 204;
   s->rules.config = &s->config;
   set_limits(s, s->config.limits);
   llhttp_init(&s->parser, HTTP_REQUEST, &mrpc_http_settings);
@@ -111,6 +111,18 @@ int mrpc_framing_http(mrpc_env *env, const mrpc_http_config *config,
   mrpc_piece_init(&s->body, &env->mem);
   mrpc_buf_init(&s->last, &env->mem, MRPC_HTTP_LAST_MAX);
   s->deadline = UINT64_MAX;
+}
+
+int mrpc_framing_http(mrpc_env *env, const mrpc_http_config *config,
+                      mrpc_framing **out) {
+  mrpc_http_config all = config ? *config : (mrpc_http_config){0};
+  if (!all.path) all.path = "/";
+  if (!all.notification_status) all.notification_status = 204;
+  if (!is_valid(&all)) return MRPC_EINVAL;
+  mrpc_http_server *s = mrpc_mem_new(&env->mem, sizeof *s);
+  if (!s) return MRPC_ENOMEM;
+  s->config = all;
+  init(s, env);
   *out = &s->base;
   return MRPC_OK;
 }

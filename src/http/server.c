@@ -115,7 +115,6 @@ int mrpc_http_recv(mrpc_framing *f, const char *bytes, size_t len,
                    size_t *consumed, mrpc_message *msg) {
   mrpc_http_server *s = (mrpc_http_server *)f;
   const char *at = bytes, *end = bytes + len;
-  s->is_active = true;
   if (s->phase == MRPC_HTTP_IDLE) reset_request(s);
   int rc = take_repeated(s, &at, end, msg);
   while (rc == MRPC_PARTIAL && !s->is_stopped && (at < end || s->is_resumed))
@@ -129,6 +128,7 @@ static int step_idle(mrpc_http_server *s, const char **at, const char *end) {
   while (*at < end && (**at == '\r' || **at == '\n')) ++*at;
   if (*at == end) return MRPC_PARTIAL;
   reset_request(s);
+  s->is_active = true;
   s->phase = MRPC_HTTP_HEAD;
   return MRPC_PARTIAL;
 }

@@ -63,7 +63,7 @@ typedef struct mrpc_http_server {
   uint64_t idle_at;   /* when to look whether the connection idles */
   uint64_t idle_step; /* a quarter of limits.idle_time */
   int idle_count;     /* looks that found nothing new */
-  bool is_active;     /* something has come or gone since the last look */
+  bool is_active;     /* a request began or was answered since */
 } mrpc_http_server;
 
 /* server.c */

@@ -230,6 +230,15 @@ static void test_idle(void) {
   ok(at >= SECONDS(145) && at <= SECONDS(155),
      "idle_time behind an answer, and a quarter at most");
   end(&t);
+  t.now = 0;
+  feed_open(&t);
+  while (!t.f->closing && t.now < SECONDS(100)) {
+    play(&t, "\r\n");
+    t.now = t.f->vt->deadline(t.f);
+    t.f->vt->tick(t.f, t.now);
+  }
+  ok(t.now == SECONDS(40), "empty lines keep no connection alive");
+  end(&t);
 }
 
 static const char *field(const mrpc_header_field *list, const char *name) {

@@ -31,6 +31,10 @@ static void test_calls(void) {
           "Content-Length: 3\r\n\r\n[1]",
           "message [1]\nout 200\nclosing\n", "9112 3.2.2: the absolute form");
   feed_is(&t,
+          "POST http://localhost?x HTTP/1.1\r\n" HOST JSON
+          "Content-Length: 3\r\n\r\n[1]",
+          "message [1]\nout 200\nclosing\n", "9110 4.2.3: with an empty path");
+  feed_is(&t,
           POST(JSON "Connection: Upgrade\r\nUpgrade: h2c\r\n"
                     "Content-Length: 3\r\n",
                "[1]") CALL,
@@ -236,7 +240,22 @@ static void test_bytes(void) {
       "an answer across origins");
 }
 
+static void test_config(void) {
+  mrpc_env *env;
+  mrpc_framing *f = NULL;
+  mrpc_http_config bad = {.notification_status = 201};
+  mrpc_env_new(&(mrpc_env_config){0}, &env);
+  ok(mrpc_framing_http(env, &bad, &f) == MRPC_EINVAL,
+     "the status of notifications is 200, 202 or 204");
+  bad = (mrpc_http_config){.path = "rpc"};
+  ok(mrpc_framing_http(env, &bad, &f) == MRPC_EINVAL,
+     "the path begins with a slash");
+  ok(f == NULL, "nothing was made");
+  mrpc_env_free(env);
+}
+
 int main(void) {
+  test_config();
   test_calls();
   test_chunked();
   test_requests();
