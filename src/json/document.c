@@ -17,10 +17,11 @@ void mrpc_doc_clear(mrpc_doc *doc) {
 }
 
 mrpc_node *mrpc_doc_grow(mrpc_doc *doc) {
-  uint32_t cap = FIRST_CAP;
-  if (doc->cap) cap = doc->cap > UINT32_MAX / 2 ? UINT32_MAX : doc->cap * 2;
+  uint32_t cap = doc->cap ? doc->cap * 2 : FIRST_CAP;
   size_t size;
-  if (__builtin_mul_overflow(cap, sizeof *doc->nodes, &size)) return NULL;
+  if (doc->cap > UINT32_MAX / 2 ||
+      __builtin_mul_overflow(cap, sizeof *doc->nodes, &size))
+    return NULL;
   mrpc_node *nodes = mrpc_mem_resize(doc->mem, doc->nodes,
                                      doc->cap * sizeof *doc->nodes, size);
   if (!nodes) return NULL;

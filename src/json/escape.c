@@ -46,7 +46,7 @@ static char *put_utf8(char *out, uint32_t c) {
   return out;
 }
 
-static char *put_escape(char *out, const char *raw, size_t len) {
+static char *put_unescaped(char *out, const char *raw, size_t len) {
   static const char letters[256] = {
       ['b'] = '\b', ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r',
       ['t'] = '\t', ['"'] = '"',  ['\\'] = '\\', ['/'] = '/'};
@@ -76,7 +76,7 @@ size_t mrpc_json_unescape(const char *raw, size_t len, char *out) {
       continue;
     }
     size_t n = mrpc_json_escape_length(raw);
-    to = put_escape(to, raw, n);
+    to = put_unescaped(to, raw, n);
     raw += n;
   }
   return (size_t)(to - out);

@@ -1,33 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decimal to double in three steps, each for what the one before can't do.
- * A number of up to nineteen digits is an integer w times 10^e. When both are
- * small, doubles hold them exactly and one rounded operation gives the result
- * (Clinger 1990). Else w is multiplied by the leading 128 bits of 10^e, whose
- * top 54 bits decide (Lemire 2021, "Number parsing at a gigabyte per second";
- * Mushtak and Lemire 2022 prove that they always do). A longer number lies
- * between w and w + 1: where these give different doubles, its digits are
- * compared with the middle between them in whole numbers (exact.c). */
+ * Decimal to double in two steps. A number of up to nineteen digits is an
+ * integer w times 10^e, which mrpc_double_make turns into the nearest double.
+ * A longer one lies between its first nineteen digits and the same plus one;
+ * where these give different doubles, all its digits are compared with the
+ * middle between them, as whole numbers (exact.c).
+ *
+ * Comparison needs neither: equal decimals have the same digits between the
+ * zeros at both ends, and the same position of the point. */
 #include "json/number.h"
-
-#include <float.h>
 
 #include "json/decimal.h"
 #include "powers.h"
 
-enum {
-  FRACTION_BITS = 52,
-  BIAS = 1023,
-  TOP_EXPONENT = 0x7ff,
-  WORD_DIGITS = 19 /* as many always fit 64 bits */
-};
-#define EXPONENT_MAX (INT64_MAX / 1000) /* where exponents saturate */
+enum { WORD_DIGITS = 19 }; /* as many always fit 64 bits */
 
-static double from_bits(uint64_t bits) {
-  double d;
-  memcpy(&d, &bits, sizeof d);
-  return d;
-}
+/* Exponents saturate here, far beyond what the longest text makes up for. */
+#define EXPONENT_MAX (INT64_MAX / 1000)
 
 /* A number taken apart: where its digits stand, what exponent is written. */
 typedef struct parts {
@@ -89,15 +78,15 @@ static bool leading_digits(const parts *n, uint64_t *w, int64_t *e) {
 static bool decide(const parts *n, double low, double *out) {
   uint64_t bits;
   memcpy(&bits, &low, sizeof bits);
-  int exponent = (int)(bits >> FRACTION_BITS);
-  uint64_t m = bits & ((1ull << FRACTION_BITS) - 1);
-  if (exponent) m |= 1ull << FRACTION_BITS;
-  int b = (exponent ? exponent : 1) - BIAS - FRACTION_BITS;
+  int exponent = (int)(bits >> MRPC_FRACTION_BITS);
+  uint64_t m = bits & ((1ull << MRPC_FRACTION_BITS) - 1);
+  if (exponent) m |= 1ull << MRPC_FRACTION_BITS;
+  int b = (exponent ? exponent : 1) - MRPC_EXPONENT_BIAS - MRPC_FRACTION_BITS;
   int order = mrpc_decimal_compare(n->digits, n->len, exponent_value(n),
                                    2 * m + 1, b - 1);
   if (order > 0 || (order == 0 && (m & 1))) bits++;
-  *out = from_bits(bits);
-  return bits >> FRACTION_BITS < TOP_EXPONENT;
+  *out = mrpc_double_of_bits(bits);
+  return bits >> MRPC_FRACTION_BITS < MRPC_EXPONENT_TOP;
 }
 
 bool mrpc_double_read(const char *text, size_t len, double *out) {

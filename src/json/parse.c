@@ -141,7 +141,8 @@ MRPC_INLINE const char *literal(state *s, const char *p, const char *word,
   return p + len;
 }
 
-MRPC_INLINE const char *digits(const state *s, const char *p, uint64_t *value) {
+MRPC_INLINE const char *few_digits(const state *s, const char *p,
+                                   uint64_t *value) {
   while (is_digit(s, p)) *value = *value * 10 + (uint64_t)(*p++ - '0');
   return p;
 }
@@ -162,7 +163,7 @@ MRPC_INLINE const char *many_digits(const state *s, const char *p,
     *value = *value * 100000000 + mrpc_digits8(word);
     p += 8;
   }
-  return digits(s, p, value);
+  return few_digits(s, p, value);
 }
 
 /* An exponent from behind its "e"; far beyond any double it stands still. */
@@ -240,7 +241,7 @@ MRPC_INLINE const char *number(state *s, const char *p, mrpc_node *node) {
   uint64_t value = 0;
   if (*p == '-') p++;
   const char *first = p;
-  p = digits(s, p, &value);
+  p = few_digits(s, p, &value);
   if (MRPC_UNLIKELY(p == first || (*first == '0' && p - first > 1)))
     return bad_number(s->doc, start, p);
   if (!is_end(s, p) && (*p == '.' || (*p | 0x20) == 'e'))
@@ -346,13 +347,13 @@ MRPC_INLINE bool parse(mrpc_doc *doc, const char *end, uint32_t depth,
   state s = {.doc = doc,
              .end = end,
              .node = doc->nodes,
-             .last = doc->nodes + doc->cap,
+             .last = doc->cap ? doc->nodes + doc->cap : NULL,
              .open = NONE,
              .depth = depth,
              .sealed = sealed};
   const char *p = run(&s, skip_space(&s, doc->text));
   if (!p) return false;
-  if (!sealed) p = skip_space(&s, p);
+  if (p != end) p = skip_space(&s, p);
   if (p != end) return fail(doc, p, "more than one value") != NULL;
   doc->count = (uint32_t)(s.node - doc->nodes);
   return true;
@@ -371,6 +372,7 @@ MRPC_COLD static bool parse_open(mrpc_doc *doc, const char *end,
 
 int mrpc_json_parse(mrpc_doc *doc, const char *text, size_t len,
                     uint32_t depth) {
+  if (len == 0) text = ""; /* NULL is as good, but not for sums */
   doc->text = text;
   doc->len = len;
   doc->count = 0;

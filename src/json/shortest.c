@@ -10,8 +10,7 @@
  * is enough for every comparison to come out right. */
 #include "json/decimal.h"
 
-enum { FRACTION_BITS = 52, TOP_EXPONENT = 0x7ff, BIAS = 1075 };
-
+/* The smallest number of seventeen digits. */
 #define SEVENTEEN_DIGITS 10000000000000000u
 
 typedef struct decimal {
@@ -166,14 +165,15 @@ static char *put_scientific(char *out, const digits *d, int exponent) {
   return put_first(out, (uint32_t)exponent);
 }
 
-/* A double that isn't 0: v = c * 2^q. */
-MRPC_INLINE decimal take_apart(uint64_t bits) {
-  uint64_t c = bits & ((1ull << FRACTION_BITS) - 1);
-  int exponent = (int)(bits >> FRACTION_BITS & TOP_EXPONENT);
-  if (MRPC_UNLIKELY(exponent == 0)) return shortest(c, 1 - BIAS, false);
-  bool narrow = c == 0 && exponent > 1;
-  c |= 1ull << FRACTION_BITS;
-  return shortest(c, exponent - BIAS, narrow);
+/* Of a double that isn't 0. */
+MRPC_INLINE decimal shortest_of(uint64_t bits) {
+  const int bias = MRPC_EXPONENT_BIAS + MRPC_FRACTION_BITS;
+  const uint64_t hidden = 1ull << MRPC_FRACTION_BITS;
+  uint64_t fraction = bits & (hidden - 1);
+  int exponent = (int)(bits >> MRPC_FRACTION_BITS & MRPC_EXPONENT_TOP);
+  if (MRPC_UNLIKELY(exponent == 0)) return shortest(fraction, 1 - bias, false);
+  bool narrow = fraction == 0 && exponent > 1;
+  return shortest(hidden | fraction, exponent - bias, narrow);
 }
 
 /* Plain where that is short, as JavaScript does. */
@@ -204,7 +204,7 @@ size_t mrpc_double_write(double value, char out[MRPC_DOUBLE_CHARS]) {
   }
   bool large = value > 9007199254740992.0;
   if (large || (double)(int64_t)value != value) {
-    to = put_decimal(to, take_apart(bits), large);
+    to = put_decimal(to, shortest_of(bits), large);
   } else {
     to = put_unsigned(to, (uint64_t)(int64_t)value);
     if (bits == 1ull << 63) to = (char *)memcpy(to, ".0", 2) + 2;
