@@ -6,6 +6,7 @@ self = false
 cache = false
 
 files["lua"] = { read_globals = { "rpc" } }
+files["lua/rpc.lua"] = { globals = { "rpc" }, unused_args = false, ignore = { "241" } }
 files["examples"] = { read_globals = { "rpc" } }
 files["tests/spec"] = { std = "+busted" }
 files["tests/spec/methods"] = { read_globals = { "rpc" }, unused_args = false }

@@ -101,6 +101,21 @@ static int write_by_index(encoder *e, uint64_t n) {
   return MRPC_OK;
 }
 
+/* Says what is wrong with the keys of the table on top, whatever the order in
+ * which they are met. */
+static int refuse_keys(encoder *e, const char *otherwise) {
+  lua_State *L = e->L;
+  bool strings = false, others = false;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    if (lua_type(L, -2) == LUA_TSTRING)
+      strings = true;
+    else
+      others = true;
+  }
+  return refuse(
+      e, strings && others ? "a table with string keys and others" : otherwise);
+}
+
 /* The elements stand in no order; are the keys 1 to n all the same? */
 static int write_unordered(encoder *e) {
   lua_State *L = e->L;
@@ -108,15 +123,13 @@ static int write_unordered(encoder *e) {
   for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
     lua_Integer key = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
     if (key < 1 || (uint64_t)key > n) {
-      bool is_mixed = lua_type(L, -2) != LUA_TNUMBER;
       lua_pop(L, 2);
-      return refuse(e, is_mixed ? "a table with string keys and others"
-                                : "an array with gaps or odd keys");
+      return refuse_keys(e, "an array with gaps or odd keys");
     }
     count++;
   }
-  if (count != n) return refuse(e, "an array with gaps or odd keys");
-  return write_by_index(e, n);
+  if (count == n) return write_by_index(e, n);
+  return refuse(e, "an array with gaps or odd keys");
 }
 
 /* The first key and its value are on the stack. stack: [key value] -> [] */
@@ -150,12 +163,6 @@ static int write_member(encoder *e) {
   lua_State *L = e->L;
   size_t len;
   int rc;
-  if (lua_type(L, -2) != LUA_TSTRING) {
-    lua_pop(L, 1);
-    return refuse(e, lua_type(L, -1) == LUA_TNUMBER
-                         ? "a table with string keys and others"
-                         : "a key that is no string");
-  }
   const char *key = lua_tolstring(L, -2, &len);
   rc = mrpc_json_write_string(e->buf, key, len);
   if (rc == MRPC_ETYPE) rc = refuse(e, "a key that isn't valid UTF-8");
@@ -175,6 +182,10 @@ static int write_object(encoder *e) {
   do {
     if (!is_first) mrpc_buf_addc(e->buf, ',');
     is_first = false;
+    if (lua_type(L, -2) != LUA_TSTRING) {
+      lua_pop(L, 2);
+      return refuse_keys(e, "a key that is no string");
+    }
     int rc = write_member(e);
     if (rc) {
       lua_pop(L, 1);
@@ -206,13 +217,10 @@ static int write_empty(encoder *e, int kind) {
 static int write_table(encoder *e) {
   lua_State *L = e->L;
   if (!lua_checkstack(L, 4)) return MRPC_ENOMEM;
+  if (e->depth == 0) return refuse(e, "nested too deeply (or in itself)");
   int kind = kind_of(e);
   lua_pushnil(L);
   if (!lua_next(L, -2)) return write_empty(e, kind);
-  if (e->depth == 0) {
-    lua_pop(L, 2);
-    return refuse(e, "nested too deeply (or in itself)");
-  }
   if (kind == KIND_PLAIN)
     kind = lua_type(L, -2) == LUA_TNUMBER ? KIND_ARRAY : KIND_OBJECT;
   e->depth--;

@@ -106,8 +106,8 @@ describe("a failing handler", function()
       assert.equal(-32603, failure.code)
       assert.equal("Internal error", failure.message)
       local data = failure.data
-      assert.is_truthy((tostring(data.message) .. data.traceback):find(place, 1, true),
-        name .. ": " .. tostring(data.traceback))
+      local trace = table.concat(data.traceback, "\n")
+      assert.is_truthy((data.message .. "\n" .. trace):find(place, 1, true), name .. ": " .. trace)
     end
     assert.matches("secret text", there:failure("text").data.message)
     for _, name in ipairs(ACCIDENTS) do
