@@ -309,6 +309,26 @@ static void write_time(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+/* Lost for lack of memory, with output that nobody takes. */
+static void lost(void) {
+  talk t = {.limits.write_time = 10, .is_stuck = true};
+  const char *bytes;
+  talk_begin(&t);
+  talk_say(&t, REQ("wait", "[\"a\"]", "1") "\n" REQ("sum", "[1]", "2") "\n");
+  mrpc_peer_output(t.peer, &bytes);
+  t.mem.sticky = true;
+  t.mem.fail_at = t.mem.count + 1;
+  ok(talk_say(&t, REQ("sum", "[1]", "3") "\n") == MRPC_ENOMEM,
+     "an answer that can't be kept ends the peer");
+  t.mem.fail_at = 0;
+  ok(t.methods.cancelled == 1 && !mrpc_peer_is_done(t.peer),
+     "calls are cancelled, what was written is still to be sent");
+  ok(talk_say(&t, "\n") == MRPC_ENOMEM, "the failure stays");
+  talk_pass(&t, 10);
+  ok(mrpc_peer_is_done(t.peer), "but not for ever");
+  ok(talk_end(&t), "all memory came back");
+}
+
 static void idle_output(void) {
   talk t = {.limits.write_time = 10};
   talk_begin(&t);
@@ -444,6 +464,7 @@ int main(void) {
   drop_at_wake();
   drain();
   write_time();
+  lost();
   idle_output();
   slow_message();
   broken();
