@@ -154,7 +154,7 @@ MRPC_INLINE uint32_t mrpc_indent32(const char *p) {
  * asm keeps the compiler from turning the jump back into an addition. */
 #define MRPC_GUESS(n)               \
   case n:                           \
-    p += n;                         \
+    p += (n);                       \
     __asm__ volatile("" : "+r"(p)); \
     break;
 #define MRPC_GUESS4(n) \
