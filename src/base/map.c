@@ -14,20 +14,41 @@ void mrpc_map_clear(mrpc_map *map) {
   mrpc_map_init(map, map->mem, map->seed);
 }
 
-/* Eight bytes a step, mixed by multiplication; keys are method names, so the
- * short tail matters more than the loop. */
+static uint64_t load8(const char *p) {
+  uint64_t word;
+  memcpy(&word, p, sizeof word);
+  return word;
+}
+
+/* Up to seven bytes as a number, without a loop: pieces that may overlap. */
+static uint64_t load_short(const char *p, size_t len) {
+  if (len >= 4) {
+    uint32_t first, last;
+    memcpy(&first, p, sizeof first);
+    memcpy(&last, p + len - sizeof last, sizeof last);
+    return (uint64_t)first << 32 | last;
+  }
+  if (len == 0) return 0;
+  const unsigned char *u = (const unsigned char *)p;
+  return (uint64_t)u[0] << 16 | (uint64_t)u[len / 2] << 8 | u[len - 1];
+}
+
+static uint64_t mix(uint64_t h, uint64_t word) {
+  h = (h ^ word) * UINT64_C(0xd6e8feb86659fd93);
+  return h ^ h >> 32;
+}
+
+/* Eight bytes a step, the last step overlapping the one before; keys are
+ * method names, so the short ends matter more than the loop. */
 static uint32_t hash_bytes(uint32_t seed, const char *key, size_t len) {
   uint64_t h = seed ^ (len * UINT64_C(0x9e3779b97f4a7c15));
-  for (; len >= 8; key += 8, len -= 8) {
-    uint64_t word;
-    memcpy(&word, key, 8);
-    h = (h ^ word) * UINT64_C(0xd6e8feb86659fd93);
-    h ^= h >> 32;
+  if (len < 8) {
+    h = mix(h, load_short(key, len));
+  } else {
+    const char *last = key + len - 8;
+    for (; key < last; key += 8) h = mix(h, load8(key));
+    h = mix(h, load8(last));
   }
-  uint64_t tail = 0;
-  memcpy(&tail, key, len);
-  h = (h ^ tail) * UINT64_C(0xd6e8feb86659fd93);
-  h ^= h >> 32;
   h *= UINT64_C(0xd6e8feb86659fd93);
   return (uint32_t)(h >> 32);
 }

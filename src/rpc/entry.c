@@ -141,7 +141,7 @@ static void run_method(mrpc_batch *batch, const mrpc_envelope *e) {
       !method && !is_request &&
       mrpc_cancel_take(peer, doc, e->params, called.text, called.len);
   if (!is_taken && admit(batch, e, method)) start(batch, e, method, &called);
-  mrpc_mem_free(&peer->env->mem, called.copy, called.size);
+  if (called.copy) mrpc_mem_free(&peer->env->mem, called.copy, called.size);
 }
 
 /* An entry that was cancelled while it queued never starts. */

@@ -10,7 +10,8 @@
 #include "rpc/call.h"
 
 /* A key's place in the envelope; NULL when it isn't one of ours. */
-static uint32_t *find_member(mrpc_envelope *e, const char *key, size_t len) {
+static inline uint32_t *find_member(mrpc_envelope *e, const char *key,
+                                    size_t len) {
   switch (len) {
     case 2: return memcmp(key, "id", 2) == 0 ? &e->id : NULL;
     case 5: return memcmp(key, "error", 5) == 0 ? &e->error : NULL;
@@ -35,36 +36,35 @@ static uint32_t *find_escaped(const mrpc_doc *doc, uint32_t key,
   return NULL;
 }
 
-static uint32_t *member_of(const mrpc_doc *doc, uint32_t key,
-                           mrpc_envelope *e) {
-  const mrpc_node *node = &doc->nodes[key];
-  if (node->flags & MRPC_JSON_ESCAPED) return find_escaped(doc, key, e);
-  return find_member(e, doc->text + node->u.at.start, node->size);
-}
-
 /* Fills the member fields. Answers a fault when one stands there twice; an id
  * that does is none. */
 static const char *collect(const mrpc_doc *doc, uint32_t node,
                            mrpc_envelope *e) {
-  const char *fault = NULL;
+  const mrpc_node *nodes = doc->nodes;
+  const char *text = doc->text, *fault = NULL;
   bool two_ids = false;
-  uint32_t key = node + 1;
-  for (uint32_t left = doc->nodes[node].size; left; left--) {
-    uint32_t *member = member_of(doc, key, e);
+  uint32_t at = node + 1;
+  for (uint32_t left = nodes[node].size; left; left--) {
+    const mrpc_node *key = &nodes[at++], *value = key + 1;
+    uint32_t *member = key->flags & MRPC_JSON_ESCAPED
+                           ? find_escaped(doc, at - 1, e)
+                           : find_member(e, text + key->u.at.start, key->size);
     if (member) {
-      if (*member != MRPC_NO_NODE) fault = "a member stands there twice";
-      two_ids |= member == &e->id && e->id != MRPC_NO_NODE;
-      *member = key + 1;
+      if (*member != MRPC_NO_NODE) {
+        fault = "a member stands there twice";
+        two_ids |= member == &e->id;
+      }
+      *member = at;
     }
-    key = mrpc_doc_next(doc, key + 1);
+    at = value->type >= MRPC_JSON_ARRAY ? value->u.at.next : at + 1;
   }
   e->has_id = e->id != MRPC_NO_NODE;
   if (two_ids) e->id = MRPC_NO_NODE;
   return fault;
 }
 
-static bool is_string(const mrpc_doc *doc, uint32_t node, const char *text,
-                      size_t len) {
+static inline bool is_string(const mrpc_doc *doc, uint32_t node,
+                             const char *text, size_t len) {
   const mrpc_node *n = &doc->nodes[node];
   if (n->type != MRPC_JSON_STRING) return false;
   if (n->flags & MRPC_JSON_ESCAPED)
