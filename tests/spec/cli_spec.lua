@@ -162,7 +162,7 @@ describe("moonrpc check", function()
     } do
       local code, text = check(tree)
       assert.equal(1, code)
-      assert.matches("rpc%.mine", text)
+      assert.matches("^%g+%.lua:%d+: .*rpc%.", text)
     end
   end)
 
