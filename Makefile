@@ -31,7 +31,8 @@ endif
 pc = $(shell pkg-config $(1))
 LLHTTP_PC := $(shell pkg-config --exists libllhttp && echo libllhttp)
 LLHTTP_DIR := $(if $(LLHTTP_PC),,/usr/share/llhttp)
-CPPFLAGS = -Isrc -I$(B)/gen -D_GNU_SOURCE $(call pc,--cflags lua5.4 libuv) \
+CPPFLAGS = -Isrc -I$(B)/gen -D_GNU_SOURCE \
+  $(patsubst -I%,-isystem %,$(call pc,--cflags lua5.4 libuv)) \
   $(if $(LLHTTP_PC),$(call pc,--cflags libllhttp),-I/usr/share/include/llhttp)
 CFLAGS = -std=c11 -g $(OPT_$(BUILD)) $(WARN) -MMD -MP \
   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)

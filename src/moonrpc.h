@@ -404,7 +404,9 @@ typedef struct mrpc_host_config {
   mrpc_http_config http; /* of all HTTP endpoints; `limits`, `dev` and `bound`
                             are filled in by the host */
   int interrupt_signal;  /* a signal number granted to the host, by which it
-                            enforces limits.handler; 0: it doesn't */
+                            enforces limits.handler; 0: none */
+  bool hook;             /* enforce it by a standing hook, which halves the
+                            speed of scripts */
   mrpc_host_fn on_ready; /* the first load has ended, calls are taken */
   mrpc_report_fn on_report; /* a load has ended */
   void *ud;                 /* of both */
@@ -462,8 +464,6 @@ int mrpc_host_step(mrpc_host *host, uint64_t budget_us);
  * the latest. */
 void mrpc_host_drain(mrpc_host *host, double seconds);
 void mrpc_host_stop(mrpc_host *host);
-/* Did a drain end with all calls answered? */
-bool mrpc_host_is_drained(const mrpc_host *host);
 /* Loads what has changed, or everything. */
 int mrpc_host_reload(mrpc_host *host, bool everything);
 

@@ -185,7 +185,7 @@ static int run_host(server *s, const mrpc_host_config *config) {
   end_signals();
   if (rc) return complain(s, mrpc_host_error(s->host));
   if (!s->is_ready && !ends_asked) return EXIT_FAULT;
-  return ends_asked && !mrpc_host_is_drained(s->host) ? EXIT_FAULT : EXIT_DONE;
+  return ends_asked > 1 ? EXIT_FAULT : EXIT_DONE;
 }
 
 static int serve(server *s, mrpc_host_config *config) {
@@ -259,6 +259,6 @@ const command cli_serve = {
         "\n"
         "SIGTERM and SIGINT end it when the calls in flight have ended, a\n"
         "second one at once; SIGHUP reloads everything. Exit codes: 0 done; 1\n"
-        "it couldn't start, or calls were cut off; 2 a usage error.\n",
+        "it couldn't start, or was ended at once; 2 a usage error.\n",
     .run = run,
 };

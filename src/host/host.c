@@ -10,6 +10,7 @@
 
 #include "host/admin.h"
 #include "host/endpoint.h"
+#include "host/luv.h"
 #include "host/reload.h"
 #include "transport/sampler.h"
 #include "transport/stream.h"
@@ -107,6 +108,7 @@ static int make_runtime(mrpc_host *host) {
       .dir = c->methods,
       .source = c->source,
       .dev = c->dev,
+      .hook = c->hook,
       .on_report = on_report,
       .ud = host,
   };
@@ -121,7 +123,8 @@ static int make_parts(mrpc_host *host, const mrpc_host_config *config) {
   rc = mrpc_bell_new(host->loop, on_bell, host, &host->bell);
   if (!rc) rc = mrpc_dispatch_new(host->env, &host->dispatch);
   if (!rc) rc = mrpc_admin_open(host);
-  return rc ? rc : make_runtime(host);
+  if (!rc) rc = make_runtime(host);
+  return rc ? rc : mrpc_luv_open(host);
 }
 
 int mrpc_host_new(const mrpc_host_config *config, mrpc_host **out) {
@@ -150,7 +153,9 @@ void mrpc_host_free(mrpc_host *host) {
   if (!host) return;
   if (host->loop) mrpc_host_stop(host);
   mrpc_reload_stop(host);
+  mrpc_luv_close(host);
   mrpc_runtime_free(host->runtime);
+  mrpc_luv_free(host);
   mrpc_admin_close(host);
   mrpc_sampler_free(host->sampler);
   mrpc_timer_stop(&host->env->timers, &host->deadline);
@@ -228,7 +233,6 @@ static void end(mrpc_host *host) {
 static void check_end(mrpc_host *host) {
   bool all_said = host->loop->stream_count == 0;
   bool draining = host->state == MRPC_HOST_DRAINING;
-  if (draining && all_said) host->is_drained = true;
   if (all_said && (draining || (host->state == MRPC_HOST_SERVING &&
                                 !mrpc_list_is_empty(&host->endpoints) &&
                                 host->open_endpoints == 0)))
@@ -342,10 +346,6 @@ void mrpc_host_stop(mrpc_host *host) {
   each_endpoint(host, mrpc_endpoint_close);
   if (host->state != MRPC_HOST_ENDED) end(host);
   close_streams(host);
-}
-
-bool mrpc_host_is_drained(const mrpc_host *host) {
-  return host->is_drained;
 }
 
 void mrpc_host_signal(mrpc_host *host, int what) {

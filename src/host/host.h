@@ -19,6 +19,7 @@
 
 struct mrpc_conn;
 struct mrpc_sampler;
+typedef struct mrpc_luv mrpc_luv;
 struct mrpc_watch;
 
 typedef enum mrpc_host_state {
@@ -34,8 +35,7 @@ struct mrpc_host {
   mrpc_host_config config; /* its strings stand in `strings` */
   mrpc_arena strings;
   mrpc_host_state state;
-  bool running;    /* inside mrpc_host_run */
-  bool is_drained; /* the drain ended before its deadline */
+  bool running; /* inside mrpc_host_run */
   mrpc_loop *loop;
   mrpc_dispatch *dispatch;
   mrpc_runtime *runtime; /* NULL: C methods only */
@@ -47,6 +47,7 @@ struct mrpc_host {
   bool sampler_tried;
   volatile uint32_t sampled; /* the slice that the last sample saw */
 
+  mrpc_luv *luv;
   mrpc_link endpoints;
   uint32_t open_endpoints; /* those that can still bring calls */
 

@@ -13,7 +13,9 @@ int mrpc_protect(mrpc_runtime *runtime, lua_CFunction fn, void *arg) {
   if (!lua_checkstack(L, 3)) return MRPC_ENOMEM;
   lua_pushcfunction(L, fn);
   lua_pushlightuserdata(L, arg);
+  runtime->protections++;
   int status = lua_pcall(L, 1, 0, 0);
+  runtime->protections--;
   if (status == LUA_OK) return MRPC_OK;
   lua_pop(L, 1);
   return status == LUA_ERRMEM ? MRPC_ENOMEM : MRPC_ESCRIPT;

@@ -58,6 +58,7 @@ struct mrpc_runtime {
   uint32_t pins;      /* resumes below it that can't be left by a yield */
   uint32_t nesting;   /* tasks that run inside each other */
 
+  uint32_t protections;          /* nesting of mrpc_protect */
   uint32_t slice;                /* number of the run of Lua code; 0: none */
   uint32_t slices;               /* numbers given so far */
   volatile sig_atomic_t alarmed; /* coroutines that run get the hook */

@@ -6,12 +6,16 @@
 #include "runtime/schedule.h"
 
 /* Lua's allocator: the environment's, counted and bounded. Above the limit
- * Lua collects garbage, tries again, and raises "not enough memory". When
- * `ptr` is NULL, `osize` is no size. */
+ * Lua collects garbage, tries again, and raises "not enough memory". Where no
+ * protected call would catch that, in the code of C modules that prepares a
+ * callback, the limit doesn't count. When `ptr` is NULL, `osize` is no size. */
 static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
   mrpc_runtime *rt = ud;
   if (!ptr) osize = 0;
-  if (nsize > osize && nsize - osize > rt->max_memory - rt->memory) return NULL;
+  bool is_bounded = rt->slice || rt->protections;
+  if (is_bounded && nsize > osize &&
+      rt->memory + (nsize - osize) > rt->max_memory)
+    return NULL;
   void *to = mrpc_mem_resize(&rt->env->mem, ptr, osize, nsize);
   if (to || nsize == 0) rt->memory += nsize - osize;
   return to;
