@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __SSE2__
+#if defined(__SSE2__) && defined(__x86_64__)
+#define MRPC_SSE2
 #include <emmintrin.h>
 #endif
 
@@ -82,18 +83,22 @@ MRPC_INLINE uint64_t mrpc_zeros8(uint64_t word) {
          MRPC_EACH(0x80);
 }
 
-/* Which bytes of 8 are special, as bits; the product moves the eight high bits
- * together. */
+/* The high bits of eight bytes, moved together by the product. */
+MRPC_INLINE unsigned mrpc_bits8(uint64_t hit) {
+  return (unsigned)((hit >> 7) * 0x0102040810204080u >> 56);
+}
+
+/* Which bytes of 8 are special, as bits. */
 MRPC_INLINE unsigned mrpc_special8(uint64_t word) {
   uint64_t hit =
       (word & MRPC_EACH(0x80)) | mrpc_zeros8(word & MRPC_EACH(0xe0)) |
       mrpc_zeros8(word ^ MRPC_EACH('"')) | mrpc_zeros8(word ^ MRPC_EACH('\\'));
-  return (unsigned)((hit >> 7) * 0x0102040810204080u >> 56);
+  return mrpc_bits8(hit);
 }
 
 /* Which bytes at p, of 16, are special, as bits. */
 MRPC_INLINE unsigned mrpc_special16(const char *p) {
-#ifdef __SSE2__
+#ifdef MRPC_SSE2
   /* Compared as signed, what isn't ASCII is less than a space, too. */
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
   __m128i hit =
@@ -108,7 +113,7 @@ MRPC_INLINE unsigned mrpc_special16(const char *p) {
 
 /* Copies sixteen bytes; how many stand before the first that is `stop`? */
 MRPC_INLINE unsigned mrpc_copy16(char *to, const char *p, char stop) {
-#ifdef __SSE2__
+#ifdef MRPC_SSE2
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
   _mm_storeu_si128((__m128i *)(void *)to, x);
   int hit = _mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8(stop)));
@@ -134,7 +139,7 @@ MRPC_INLINE unsigned mrpc_copy16_plain(char *to, const char *p) {
 /* Which bytes at p, of 32, are neither spaces nor line ends, as bits. */
 MRPC_INLINE uint32_t mrpc_indent32(const char *p) {
   uint32_t bits = 0;
-#ifdef __SSE2__
+#ifdef MRPC_SSE2
   for (int i = 0; i < 32; i += 16) {
     __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
     __m128i blank = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(' ')),

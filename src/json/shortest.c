@@ -112,17 +112,42 @@ typedef struct digits {
   char first;
 } digits;
 
+/* Two numbers of eight digits, the ones behind the first. Answers which of
+ * the sixteen digits aren't 0, as bits. */
+MRPC_INLINE unsigned set_sixteen(digits *d, uint32_t upper, uint32_t lower) {
+#ifdef MRPC_SSE2
+  /* As eight_digits does it, both numbers side by side: quotients in front of
+   * their remainders. */
+  __m128i n = _mm_set_epi64x(lower, upper), q, r;
+  q = _mm_srli_epi64(_mm_mul_epu32(n, _mm_set1_epi64x(3518437209)), 45);
+  r = _mm_sub_epi32(n, _mm_mul_epu32(q, _mm_set1_epi64x(10000)));
+  n = _mm_or_si128(q, _mm_slli_epi64(r, 32));
+  q = _mm_srli_epi16(_mm_mulhi_epu16(n, _mm_set1_epi16(5243)), 3);
+  r = _mm_sub_epi16(n, _mm_mullo_epi16(q, _mm_set1_epi16(100)));
+  n = _mm_or_si128(q, _mm_slli_epi32(r, 16));
+  q = _mm_mulhi_epu16(n, _mm_set1_epi16(6554));
+  r = _mm_sub_epi16(n, _mm_mullo_epi16(q, _mm_set1_epi16(10)));
+  n = _mm_or_si128(q, _mm_slli_epi16(r, 8));
+  int zeros = _mm_movemask_epi8(_mm_cmpeq_epi8(n, _mm_setzero_si128()));
+  n = _mm_or_si128(n, _mm_set1_epi8('0'));
+  d->upper = (uint64_t)_mm_cvtsi128_si64(n);
+  d->lower = (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(n, n));
+  return (unsigned)zeros ^ 0xffff;
+#else
+  d->upper = eight_digits(upper) | MRPC_EACH('0');
+  d->lower = eight_digits(lower) | MRPC_EACH('0');
+  unsigned zeros = mrpc_bits8(mrpc_zeros8(d->upper ^ MRPC_EACH('0'))) |
+                   mrpc_bits8(mrpc_zeros8(d->lower ^ MRPC_EACH('0'))) << 8;
+  return zeros ^ 0xffff;
+#endif
+}
+
 MRPC_INLINE digits digits_of(uint64_t n) {
   digits d = {.first = (char)('0' + n / SEVENTEEN_DIGITS)};
   uint64_t rest = n % SEVENTEEN_DIGITS;
-  uint64_t upper = eight_digits((uint32_t)(rest / 100000000));
-  uint64_t lower = eight_digits((uint32_t)(rest % 100000000));
-  if (MRPC_LIKELY(lower))
-    d.count = 17 - __builtin_clzll(lower) / 8;
-  else
-    d.count = upper ? 9 - __builtin_clzll(upper) / 8 : 1;
-  d.upper = upper | MRPC_EACH('0');
-  d.lower = lower | MRPC_EACH('0');
+  unsigned used = set_sixteen(&d, (uint32_t)(rest / 100000000),
+                              (uint32_t)(rest % 100000000));
+  d.count = 32 - __builtin_clz(used << 1 | 1);
   return d;
 }
 

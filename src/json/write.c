@@ -94,6 +94,19 @@ MRPC_INLINE size_t copy_plain(char *to, const char *p, const char *end) {
   return (size_t)(p - start) + n;
 }
 
+/* Copies the characters at p that aren't ASCII. Answers how many bytes; 0 when
+ * the first one is none. */
+static size_t copy_utf8(char *to, const char *p, const char *end) {
+  const char *start = p;
+  for (;;) {
+    for (; end - p >= 4 && mrpc_utf8_is3(mrpc_load4(p)); p += 3, to += 3)
+      memcpy(to, p, 4);
+    size_t n = p < end && *p & 0x80 ? mrpc_utf8_length(p, end) : 0;
+    if (n == 0) return (size_t)(p - start);
+    for (; n > 0; n--) *to++ = *p++;
+  }
+}
+
 int mrpc_json_write_string(mrpc_buf *buf, const char *text, size_t len) {
   const char *p = text, *end = text + len;
   if (!make_room(buf, len + 2 + SLACK))
@@ -106,9 +119,10 @@ int mrpc_json_write_string(mrpc_buf *buf, const char *text, size_t len) {
     to += n;
     if (p == end) break;
     if (*p & 0x80) {
-      n = mrpc_utf8_length(p, end);
+      n = copy_utf8(to, p, end);
       if (n == 0) return MRPC_ETYPE;
-      for (; n > 0; n--) *to++ = *p++;
+      p += n;
+      to += n;
       continue;
     }
     size_t done = (size_t)(to - buf->data) - buf->len;
