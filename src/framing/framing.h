@@ -42,8 +42,10 @@ typedef struct mrpc_framing_vt {
    * skipped, msg->token wants an answer, go on. MRPC_ESYNTAX or MRPC_EPROTO:
    * the stream can't be followed (f->error says why); a framing that answers
    * such faults itself (HTTP) has done so and answers MRPC_EPROTO; of
-   * MRPC_ESYNTAX the peer tells the other side in JSON. Sticky. With `len` 0
-   * it only lets the last message go. */
+   * MRPC_ESYNTAX the peer tells the other side in JSON. MRPC_ECLOSED: the
+   * other side has ended the conversation; its calls are cancelled, what is in
+   * `out` is still sent. MRPC_ENOMEM ends the peer. All are sticky. With `len`
+   * 0 it only lets the last message go. */
   int (*recv)(mrpc_framing *f, const char *bytes, size_t len, size_t *consumed,
               mrpc_message *msg);
   /* The input has ended: MRPC_OK with a last message, MRPC_PARTIAL when there

@@ -137,10 +137,8 @@ static void end(mrpc_call *call, bool is_answered) {
   mrpc_peer *peer = call->peer;
   if (call->ended) *call->ended = true;
   drop_id(call);
-  if (peer) {
-    mrpc_list_remove(&call->in_peer);
-    peer->stats.in_flight--;
-  }
+  mrpc_list_remove(&call->in_peer);
+  if (peer) peer->stats.in_flight--;
   if (call->batch) mrpc_batch_settle(call->batch, call, is_answered);
   if (!call->batch) mrpc_pool_give_call(call);
   if (peer) mrpc_peer_changed(peer);

@@ -9,7 +9,8 @@
  *   ... write one JSON value to buf ...
  *   mrpc_call_close_result(call);
  *
- * Between open and close nothing else may be answered on the same peer. */
+ * Between open and close nothing else may happen to the same peer: no other
+ * answer, no drop. */
 #ifndef MRPC_RPC_CALL_H
 #define MRPC_RPC_CALL_H
 

@@ -98,6 +98,14 @@ struct mrpc_batch {
   bool is_refused;  /* an entry was refused since the peer drains */
 };
 
+/* What a peer is warned of once; later it is a detail. */
+typedef enum mrpc_warning {
+  MRPC_WARN_UNKNOWN_ID, /* an answer to no call of ours */
+  MRPC_WARN_MALFORMED,  /* an answer that is none */
+  MRPC_WARN_NULL_ID,    /* an answer without an id */
+  MRPC_WARN_BUSY        /* more calls than may be in flight */
+} mrpc_warning;
+
 struct mrpc_peer {
   mrpc_env *env;
   mrpc_dispatch *dispatch;
@@ -123,7 +131,7 @@ struct mrpc_peer {
   const mrpc_doc *answer_doc; /* while an answer is delivered */
   uint32_t answer_node;
   mrpc_peer_stats stats;
-  unsigned warned; /* kinds of stray answers that were logged */
+  unsigned warned; /* a bit for each mrpc_warning that was logged */
 
   mrpc_timer timer;  /* the earliest of these; always started */
   uint64_t write_at; /* output must have moved */
@@ -162,6 +170,9 @@ void mrpc_peer_lose(mrpc_peer *peer);
 /* A call has ended or output was added: tells the embedder, unless he is the
  * one who called, and lets the timer go on with what a limit held back. */
 void mrpc_peer_changed(mrpc_peer *peer);
+/* Logs what the other side does wrong, the first of its kind as a warning. */
+void mrpc_peer_warn(mrpc_peer *peer, mrpc_warning kind, const char *what,
+                    const char *why);
 /* Runs on_wake, unless the embedder is the one who called. */
 void mrpc_peer_wake(mrpc_peer *peer);
 /* Takes what was held back, as far as the limits let it. */

@@ -47,12 +47,15 @@ static void fail_request(mrpc_batch *batch, const mrpc_envelope *e,
 
 static void refuse(mrpc_batch *batch, const mrpc_envelope *e, int code,
                    const char *message) {
-  const mrpc_peer *peer = batch->peer;
+  mrpc_peer *peer = batch->peer;
   bool is_request = e->kind == MRPC_ENVELOPE_REQUEST;
-  int level = code == MRPC_BUSY ? MRPC_LOG_WARN : MRPC_LOG_DEBUG;
-  mrpc_log(peer->env, level,
-           is_request ? "request refused" : "notification dropped", "peer",
-           peer->address, "why", mrpc_envelope_phrase(code), NULL);
+  const char *what = is_request ? "request refused" : "notification dropped";
+  const char *why = mrpc_envelope_phrase(code);
+  if (code == MRPC_BUSY)
+    mrpc_peer_warn(peer, MRPC_WARN_BUSY, what, why);
+  else
+    mrpc_log(peer->env, MRPC_LOG_DEBUG, what, "peer", peer->address, "why", why,
+             NULL);
   if (!is_request) return;
   mrpc_error error = {.code = code, .message = message};
   if (message) error.message_len = strlen(message);

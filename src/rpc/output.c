@@ -2,6 +2,8 @@
  *
  * Output goes through two buffers that change places: the framing writes into
  * its own while the other stands still for the embedder to send. */
+#include <assert.h>
+
 #include "rpc/core.h"
 
 enum { KEEP = 1024 }; /* bytes of buffer that an idle peer keeps */
@@ -65,6 +67,7 @@ size_t mrpc_peer_output(mrpc_peer *peer, const char **bytes) {
 void mrpc_peer_sent(mrpc_peer *peer, size_t len) {
   mrpc_buf *sending = &peer->sending;
   if (len == 0 || peer->is_dropped) return;
+  assert(len <= sending->len - peer->sent);
   peer->sent += len;
   peer->write_at = UINT64_MAX;
   if (peer->sent < sending->len) {

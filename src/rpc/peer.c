@@ -178,10 +178,12 @@ static void leave(mrpc_peer *peer) {
   mrpc_deadline_update(peer);
 }
 
+/* Once held, it stays so until the timer has gone on with what was held. */
 void mrpc_peer_changed(mrpc_peer *peer) {
   if (peer->is_busy) return;
   bool is_freed = peer->is_held && !is_limited(peer);
   if (is_freed || may_unqueue(peer)) peer->is_due = true;
+  peer->is_held |= is_limited(peer);
   mrpc_deadline_update(peer);
   bool is_news = peer->has_news || mrpc_peer_is_done(peer);
   peer->has_news = false;
@@ -194,6 +196,14 @@ void mrpc_peer_wake(mrpc_peer *peer) {
   peer->is_waking = true;
   peer->on_wake(peer, peer->ud);
   peer->is_waking = was_waking;
+}
+
+void mrpc_peer_warn(mrpc_peer *peer, mrpc_warning kind, const char *what,
+                    const char *why) {
+  bool is_first = !(peer->warned & 1U << kind);
+  peer->warned |= 1U << kind;
+  mrpc_log(peer->env, is_first ? MRPC_LOG_WARN : MRPC_LOG_DEBUG, what, "peer",
+           peer->address, "why", why, NULL);
 }
 
 /* --- input ---------------------------------------------------------------- */

@@ -16,13 +16,6 @@ typedef struct pending {
   void *ud;
 } pending;
 
-/* Kinds of stray answers; the first of each is a warning. */
-typedef enum stray {
-  STRAY_UNKNOWN,
-  STRAY_MALFORMED,
-  STRAY_NULL_ID,
-} stray;
-
 /* --- out ------------------------------------------------------------------ */
 
 static void forget(pending *p) {
@@ -38,6 +31,7 @@ static void deliver(pending *p, const mrpc_answer *answer) {
   mrpc_answer_fn fn = p->fn;
   void *ud = p->ud;
   forget(p);
+  mrpc_peer_changed(peer);
   if (fn) fn(peer, answer, ud);
 }
 
@@ -112,13 +106,10 @@ int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params) {
 
 /* --- back ----------------------------------------------------------------- */
 
-static void count_stray(mrpc_peer *peer, stray kind, const char *what,
+static void count_stray(mrpc_peer *peer, mrpc_warning kind, const char *what,
                         const char *why) {
-  bool is_first = !(peer->warned & 1U << kind);
-  peer->warned |= 1U << kind;
   peer->stats.stray_answers++;
-  mrpc_log(peer->env, is_first ? MRPC_LOG_WARN : MRPC_LOG_DEBUG, what, "peer",
-           peer->address, "why", why, NULL);
+  mrpc_peer_warn(peer, kind, what, why);
 }
 
 /* The integer that a number is, 0 when it can't be one of our ids. */
@@ -137,19 +128,21 @@ static int64_t whole_value(const mrpc_doc *doc, uint32_t node) {
 void mrpc_pending_answer(mrpc_peer *peer, const mrpc_doc *doc,
                          const mrpc_envelope *e) {
   if (e->kind == MRPC_ENVELOPE_BAD_RESPONSE) {
-    count_stray(peer, STRAY_MALFORMED, "malformed answer dropped", e->fault);
+    count_stray(peer, MRPC_WARN_MALFORMED, "malformed answer dropped",
+                e->fault);
     return;
   }
   bool is_error = e->error != MRPC_NO_NODE;
   if (doc->nodes[e->id].type == MRPC_JSON_NULL) {
-    count_stray(peer, STRAY_NULL_ID, "answer without an id dropped",
+    count_stray(peer, MRPC_WARN_NULL_ID, "answer without an id dropped",
                 is_error ? "the peer couldn't read a message of ours" : "null");
     return;
   }
   int64_t id = whole_value(doc, e->id);
   pending *p = mrpc_map_get(&peer->pending, (const char *)&id, sizeof id);
   if (!p) {
-    count_stray(peer, STRAY_UNKNOWN, "stray answer dropped", "unknown id");
+    count_stray(peer, MRPC_WARN_UNKNOWN_ID, "stray answer dropped",
+                "unknown id");
     return;
   }
   mrpc_answer answer = {.is_error = is_error};

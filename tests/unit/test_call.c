@@ -224,6 +224,30 @@ static void on_cancel(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+/* One that is cancelled answers another that is about to be. */
+static void answer_other(mrpc_call *call, void *ud) {
+  mrpc_call **other = ud;
+  if (*other) mrpc_call_reply(*other, "1", 1);
+  *other = NULL;
+  mrpc_call_reply(call, "1", 1);
+}
+
+static void cancel_answers_other(void) {
+  talk t = {0};
+  mrpc_call *first = NULL, *second = NULL;
+  begin(&t, &first);
+  talk_say(&t, REQ("keep", "[]", "1") "\n");
+  mrpc_call_on_cancel(first, answer_other, &second);
+  mrpc_dispatch_add(t.dispatch, "second", keep, &second);
+  talk_say(&t, REQ("second", "[]", "2") "\n");
+  int count = 0;
+  mrpc_call_on_cancel(second, note_cancel, &count);
+  mrpc_peer_drop(t.peer);
+  ok(second == NULL, "both are answered");
+  ok(count == 0, "and what is answered isn't cancelled any more");
+  ok(talk_end(&t), "all memory came back");
+}
+
 /* A cancel overtakes requests that queue, since a call of ours reads on. */
 static void answer_none(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
   (void)peer;
@@ -261,6 +285,7 @@ int main(void) {
   silent_then_answer();
   own_method();
   on_cancel();
+  cancel_answers_other();
   queued();
   return tap_finish();
 }

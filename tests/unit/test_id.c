@@ -35,5 +35,13 @@ int main(void) {
   OTHER("\"a\\u0062\"", "\"a\"");
   OTHER("\"\"", "\"\\u0000\"");
   SAME("\"\"", "\"\"");
+  char one[300], other[300];
+  memset(one, '0', sizeof one);
+  memset(other, '0', sizeof other);
+  memcpy(one, "1.0", 3);
+  memcpy(other, "1.0", 3);
+  ok(mrpc_id_equal(one, 256, "1", 1), "a long number is its value");
+  ok(!mrpc_id_equal(one, 257, "1", 1), "a longer one isn't");
+  ok(mrpc_id_equal(one, 300, other, 300), "but its own text");
   return tap_finish();
 }

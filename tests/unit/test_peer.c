@@ -378,6 +378,44 @@ static void refused(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+/* A framing whose other side says goodbye in band. */
+static mrpc_framing_vt polite_vt;
+static const mrpc_framing_vt *line_vt;
+
+static int polite_recv(mrpc_framing *f, const char *bytes, size_t len,
+                       size_t *consumed, mrpc_message *msg) {
+  int rc = line_vt->recv(f, bytes, len, consumed, msg);
+  if (rc || msg->len != 5 || memcmp(msg->bytes, "[bye]", 5) != 0) return rc;
+  mrpc_buf_lit(&f->out, "bye");
+  return MRPC_ECLOSED;
+}
+
+static int make_polite(mrpc_env *env, const mrpc_limits *limits,
+                       mrpc_framing **out) {
+  int rc = mrpc_framing_line(env, limits, out);
+  if (rc) return rc;
+  line_vt = (*out)->vt;
+  polite_vt = *line_vt;
+  polite_vt.recv = polite_recv;
+  (*out)->vt = &polite_vt;
+  return MRPC_OK;
+}
+
+static void goodbye(void) {
+  talk t = {.framing = make_polite};
+  talk_begin(&t);
+  ok(talk_say(&t, REQ("wait", "[\"a\"]", "1") "\n[bye]\n" REQ(
+                      "sum", "[1]", "2") "\n") == MRPC_OK,
+     "the end of the conversation, in band");
+  ok(t.methods.started == 1 && t.methods.cancelled == 1,
+     "cancels what is in flight");
+  ok(!mrpc_peer_is_done(t.peer) && !mrpc_peer_wants_read(t.peer),
+     "a last word is owed");
+  is_str(talk_take(&t), "bye", "and sent");
+  ok(mrpc_peer_is_done(t.peer), "then it's done");
+  ok(talk_end(&t), "all memory came back");
+}
+
 /* --- the rest ------------------------------------------------------------- */
 
 static void figures(void) {
@@ -469,6 +507,7 @@ int main(void) {
   slow_message();
   broken();
   refused();
+  goodbye();
   figures();
   nested();
   duplicates();

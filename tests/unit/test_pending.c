@@ -254,6 +254,26 @@ static void reads_on(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+/* The limit comes back with the end of our call, by whatever end, and goes
+ * with the end of theirs, even when that is no output. */
+static void limit_again(void) {
+  talk t = {.limits.in_flight = 1};
+  answers a = {0};
+  talk_begin(&t);
+  call(&t, &a);
+  talk_say(&t, NOTE("wait", "[\"a\"]") "\n");
+  ok(mrpc_peer_wants_read(t.peer), "our call waits: reading goes on");
+  talk_pass(&t, 100);
+  ok(a.count == 1 && !mrpc_peer_wants_read(t.peer),
+     "it timed out: reading stops");
+  talk_take(&t);
+  unsigned wakes = t.wakes;
+  talk_release(&t, "\"a\"");
+  ok(mrpc_peer_wants_read(t.peer) && t.wakes > wakes,
+     "theirs ends: reading goes on, and the embedder learns of it");
+  ok(talk_end(&t), "all memory came back");
+}
+
 /* A method that asks its caller back before it answers. */
 static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
   (void)peer;
@@ -298,6 +318,7 @@ int main(void) {
   last_answer();
   early();
   reads_on();
+  limit_again();
   nested();
   return tap_finish();
 }
