@@ -101,13 +101,17 @@ static void push_argument(lua_State *L, const mrpc_args *args, uint32_t node) {
     mrpc_push_node(L, args->doc, node);
 }
 
+static void make_room(lua_State *L, uint32_t count) {
+  if (count > LUAI_MAXSTACK / 2) luaL_error(L, "too many arguments");
+  luaL_checkstack(L, (int)count + 4, "too many arguments");
+}
+
 void mrpc_args_push(lua_State *L, const mrpc_args *args) {
   if (args->whole) {
     push_argument(L, args, args->params);
     return;
   }
-  if (args->count > LUAI_MAXSTACK / 2) luaL_error(L, "too many arguments");
-  luaL_checkstack(L, (int)args->count + 1, "too many arguments");
+  if (args->count > LUA_MINSTACK / 2) make_room(L, args->count);
   uint32_t node = args->params + 1;
   for (uint32_t n = 0; n < args->count; n++) {
     push_argument(L, args, args->by_name ? args->nodes[n] : node);

@@ -13,7 +13,8 @@
 /* Neither direction goes deeper, whatever limits.depth says: both recur. */
 enum { MRPC_MAX_NESTING = 1000 };
 
-/* Pushes node `i` of a document and all below it. May throw.
+/* Pushes node `i` of a document and all below it; three slots of the stack
+ * must be free. May throw.
  * stack: [] -> [value] */
 void mrpc_push_node(lua_State *L, const mrpc_doc *doc, uint32_t i);
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Lua values to JSON, behind what stands in the buffer. Only raw access is
- * used, so no script code runs and nothing throws.
- *
- * Is a table an array? One pass with lua_next finds out while it writes: it
- * meets the array part of a table in order, 1, 2, 3. As long as each key is
- * the next one, elements are written; if the order breaks (some elements stand
- * in the hash part), the writer goes back to its mark, counts, and writes by
- * index. Tables whose first key is a string are objects. */
+ * used, so no script code runs and nothing throws. A table whose first key is
+ * a number is an array, if it has as many keys as its length says and none of
+ * these is missing; one whose first key is a string is an object. */
 #include <string.h>
 
 #include "json/write.h"
@@ -15,6 +11,7 @@
 #include "runtime/text.h"
 
 /* Of a path that is too long, so many bytes of its start and end stay. */
+enum { STACK_LEVELS = 8 }; /* levels for which stack is reserved at once */
 enum { PATH_BYTES = 160, PATH_START = 64, PATH_END = 24 };
 
 typedef struct encoder {
@@ -29,7 +26,7 @@ typedef struct encoder {
 
 enum { KIND_PLAIN, KIND_ARRAY, KIND_OBJECT };
 
-static int write_value(encoder *e);
+static int write_value(encoder *e, int type);
 
 /* --- faults --------------------------------------------------------------- */
 
@@ -79,27 +76,18 @@ static int write_string(encoder *e) {
   return rc == MRPC_ETYPE ? refuse(e, "not valid UTF-8") : rc;
 }
 
+/* Whole numbers that an integer and a float write alike come first. */
 static int write_number(encoder *e) {
-  if (lua_isinteger(e->L, -1))
-    return mrpc_json_write_int(e->buf, lua_tointeger(e->L, -1));
+  const lua_Integer exact = (lua_Integer)1 << 53;
+  int is_whole;
+  lua_Integer i = lua_tointegerx(e->L, -1, &is_whole);
+  if (is_whole && ((i > 0 && i <= exact) || lua_isinteger(e->L, -1)))
+    return mrpc_json_write_int(e->buf, i);
   int rc = mrpc_json_write_double(e->buf, lua_tonumber(e->L, -1));
   return rc == MRPC_ETYPE ? refuse(e, "not a finite number") : rc;
 }
 
 /* --- arrays --------------------------------------------------------------- */
-
-/* Writes the elements 1 to n. */
-static int write_by_index(encoder *e, uint64_t n) {
-  for (uint64_t i = 1; i <= n; i++) {
-    if (i > 1) mrpc_buf_addc(e->buf, ',');
-    lua_rawgeti(e->L, -1, (lua_Integer)i);
-    int rc = write_value(e);
-    lua_pop(e->L, 1);
-    if (rc == MRPC_ETYPE) put_index(e, i);
-    if (rc) return rc;
-  }
-  return MRPC_OK;
-}
 
 /* Says what is wrong with the keys of the table on top, whatever the order in
  * which they are met. */
@@ -116,43 +104,24 @@ static int refuse_keys(encoder *e, const char *otherwise) {
       e, strings && others ? "a table with string keys and others" : otherwise);
 }
 
-/* The elements stand in no order; are the keys 1 to n all the same? */
-static int write_unordered(encoder *e) {
-  lua_State *L = e->L;
-  uint64_t n = lua_rawlen(L, -1), count = 0;
-  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-    lua_Integer key = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
-    if (key < 1 || (uint64_t)key > n) {
-      lua_pop(L, 2);
-      return refuse_keys(e, "an array with gaps or odd keys");
-    }
-    count++;
-  }
-  if (count == n) return write_by_index(e, n);
-  return refuse(e, "an array with gaps or odd keys");
-}
-
 /* The first key and its value are on the stack. stack: [key value] -> [] */
 static int write_array(encoder *e) {
+  static const char gaps[] = "an array with gaps or odd keys";
   lua_State *L = e->L;
-  size_t mark = e->buf->len;
-  lua_Integer n = 0;
-  do {
-    if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) != ++n) {
-      lua_pop(L, 2);
-      if (e->buf->err) return e->buf->err;
-      mrpc_buf_truncate(e->buf, mark);
-      return write_unordered(e);
-    }
-    if (n > 1) mrpc_buf_addc(e->buf, ',');
-    int rc = write_value(e);
+  lua_Unsigned count = 0, n;
+  do count++, lua_pop(L, 1);
+  while (lua_next(L, -2));
+  n = lua_rawlen(L, -1);
+  if (n != count) return refuse_keys(e, gaps);
+  for (lua_Unsigned i = 1; i <= n; i++) {
+    if (i > 1) mrpc_buf_addc(e->buf, ',');
+    int type = lua_rawgeti(L, -1, (lua_Integer)i);
+    int rc = type == LUA_TNIL ? MRPC_EINVAL : write_value(e, type);
     lua_pop(L, 1);
-    if (rc) {
-      lua_pop(L, 1);
-      if (rc == MRPC_ETYPE) put_index(e, (uint64_t)n);
-      return rc;
-    }
-  } while (lua_next(L, -2));
+    if (rc == MRPC_EINVAL) return refuse_keys(e, gaps);
+    if (rc == MRPC_ETYPE) put_index(e, i);
+    if (rc) return rc;
+  }
   return MRPC_OK;
 }
 
@@ -168,7 +137,7 @@ static int write_member(encoder *e) {
   if (rc == MRPC_ETYPE) rc = refuse(e, "a key that isn't valid UTF-8");
   if (!rc) {
     mrpc_buf_addc(e->buf, ':');
-    rc = write_value(e);
+    rc = write_value(e, lua_type(L, -1));
     if (rc == MRPC_ETYPE) put_key(e, key, len);
   }
   lua_pop(L, 1);
@@ -216,7 +185,8 @@ static int write_empty(encoder *e, int kind) {
 
 static int write_table(encoder *e) {
   lua_State *L = e->L;
-  if (!lua_checkstack(L, 4)) return MRPC_ENOMEM;
+  if (e->depth % STACK_LEVELS == 0 && !lua_checkstack(L, 3 * STACK_LEVELS + 4))
+    return MRPC_ENOMEM;
   if (e->depth == 0) return refuse(e, "nested too deeply (or in itself)");
   int kind = kind_of(e);
   lua_pushnil(L);
@@ -231,9 +201,9 @@ static int write_table(encoder *e) {
   return rc ? rc : e->buf->err;
 }
 
-static int write_value(encoder *e) {
+static int write_value(encoder *e, int type) {
   lua_State *L = e->L;
-  switch (lua_type(L, -1)) {
+  switch (type) {
     case LUA_TTABLE: return write_table(e);
     case LUA_TSTRING: return write_string(e);
     case LUA_TNUMBER: return write_number(e);
@@ -266,11 +236,15 @@ int mrpc_encode(lua_State *L, int index, mrpc_buf *buf, const char *root,
                 mrpc_encode_error *error) {
   mrpc_runtime *rt = mrpc_runtime_of(L);
   uint32_t depth = rt->limits.depth;
-  encoder e = {.L = L, .buf = buf, .runtime = rt, .path_at = sizeof e.path};
+  encoder e; /* its path has no content yet */
+  e.L = L;
+  e.buf = buf;
+  e.runtime = rt;
+  e.path_at = sizeof e.path;
   e.depth = depth < MRPC_MAX_NESTING ? depth : MRPC_MAX_NESTING;
-  if (!lua_checkstack(L, 1)) return MRPC_ENOMEM;
+  if (!lua_checkstack(L, 3 * STACK_LEVELS + 4)) return MRPC_ENOMEM;
   lua_pushvalue(L, index);
-  int rc = write_value(&e);
+  int rc = write_value(&e, lua_type(L, -1));
   lua_pop(L, 1);
   if (rc == MRPC_ETYPE) tell(&e, root, error);
   return rc;

@@ -32,7 +32,23 @@ static void set_in(lua_State *L, const char *table, const char *name,
   lua_pop(L, 1);
 }
 
+/* Makes the registry's array part so large that the functions of most methods
+ * are found there without hashing. Free places hold numbers, the list that
+ * luaL_ref takes from. */
+static void reserve_refs(lua_State *L) {
+  enum { REFS = 256 };
+  int first = 0;
+  for (int i = 0; i < REFS; i++) {
+    lua_pushboolean(L, 1);
+    int ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    if (i == 0) first = ref;
+  }
+  for (int i = REFS - 1; i >= 0; i--)
+    luaL_unref(L, LUA_REGISTRYINDEX, first + i);
+}
+
 int mrpc_libs_open(lua_State *L) {
+  reserve_refs(L);
   luaL_openlibs(L);
   set_in(L, "os", "exit", os_exit);
   preload(L, "cjson", luaopen_cjson);

@@ -155,11 +155,11 @@ static uint32_t push_value(pusher *p, uint32_t i) {
 
 void mrpc_push_node(lua_State *L, const mrpc_doc *doc, uint32_t i) {
   pusher p = {.L = L, .doc = doc, .keys = mrpc_runtime_of(L)->keys};
-  luaL_checkstack(L, 6, "too many values");
   if (doc->nodes[i].type < MRPC_JSON_ARRAY) {
     push_value(&p, i);
     return;
   }
+  luaL_checkstack(L, 6, "too many values");
   lua_rawgetp(L, LUA_REGISTRYINDEX, &strings_key);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
   p.meta = lua_gettop(L);

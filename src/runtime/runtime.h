@@ -76,7 +76,9 @@ struct mrpc_runtime {
 };
 
 /* The runtime of a Lua state (kept in its extra space). */
-mrpc_runtime *mrpc_runtime_of(lua_State *L);
+static inline mrpc_runtime *mrpc_runtime_of(lua_State *L) {
+  return (*(mrpc_thread **)lua_getextraspace(L))->runtime;
+}
 
 /* Makes `require(name)` open a C module. MRPC_ENOMEM. */
 int mrpc_runtime_preload(mrpc_runtime *runtime, const char *name,

@@ -21,10 +21,6 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
   return to;
 }
 
-mrpc_runtime *mrpc_runtime_of(lua_State *L) {
-  return (*(mrpc_thread **)lua_getextraspace(L))->runtime;
-}
-
 static void init(mrpc_runtime *rt, const mrpc_runtime_config *config) {
   rt->env = config->env;
   rt->dispatch = config->dispatch;

@@ -134,8 +134,9 @@ static void reset(mrpc_task *task) {
 static void release(mrpc_task *task) {
   mrpc_runtime *rt = task->runtime;
   mrpc_limit_end(task);
-  mrpc_timer_stop(&rt->env->timers, &task->timer);
-  mrpc_owned_remove(&task->owned);
+  if (mrpc_timer_is_started(&task->timer))
+    mrpc_timer_stop(&rt->env->timers, &task->timer);
+  if (task->at_load) mrpc_owned_remove(&task->owned);
   mrpc_list_remove(&task->link);
   mrpc_file *owner = task->owner;
   if (rt->pooled < POOL_MAX && !rt->closing) {
