@@ -37,11 +37,9 @@ static bool is_short_form(const char *name, const char *path, size_t len) {
 /* The path of the file that a chunk's name means, NULL if none of ours. */
 static const char *find_path(const mrpc_file *file, const char *name) {
   if (is_short_form(name, file->path, file->len)) return file->path;
-  const mrpc_link *head = &file->loader->tree.nodes;
-  for (const mrpc_link *at = head->next; at != head; at = at->next) {
-    const mrpc_tree_node *node = mrpc_list_of(at, mrpc_tree_node, link);
+  const mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&file->loader->tree, node)))
     if (is_short_form(name, node->path, node->len)) return node->path;
-  }
   return NULL;
 }
 
@@ -61,22 +59,28 @@ static int find_line(const mrpc_file *file, const char *traceback) {
   return 0;
 }
 
-static void note_failure(mrpc_file *file, const mrpc_failure *failure) {
-  const char *path = failure->file[0] ? find_path(file, failure->file) : NULL;
-  if (path && path != file->path)
-    mrpc_faults_add(faults_of(file), path, failure->line,
-                    "%s (while %s was loaded)", failure->message, file->path);
-  else if (path)
-    mrpc_faults_add(faults_of(file), path, failure->line, "%s",
-                    failure->message);
-  else if (failure->line > 0)
-    mrpc_faults_add(faults_of(file), file->path,
-                    find_line(file, failure->traceback), "%s:%d: %s",
-                    failure->file, failure->line, failure->message);
+/* The place of an error that isn't in a file of ours is said in its text; the
+ * fault's own is where our file got there. */
+static void note_foreign(mrpc_file *file, const mrpc_failure *failure) {
+  mrpc_faults *faults = faults_of(file);
+  int line = find_line(file, failure->traceback);
+  if (failure->line > 0)
+    mrpc_faults_add(faults, file->path, line, "%s:%d: %s", failure->file,
+                    failure->line, failure->message);
   else
-    mrpc_faults_add(faults_of(file), file->path,
-                    find_line(file, failure->traceback), "%s",
-                    failure->message);
+    mrpc_faults_add(faults, file->path, line, "%s", failure->message);
+}
+
+static void note_failure(mrpc_file *file, const mrpc_failure *failure) {
+  mrpc_faults *faults = faults_of(file);
+  const char *path = failure->file[0] ? find_path(file, failure->file) : NULL;
+  if (!path)
+    note_foreign(file, failure);
+  else if (path == file->path)
+    mrpc_faults_add(faults, path, failure->line, "%s", failure->message);
+  else
+    mrpc_faults_add(faults, path, failure->line, "%s (while %s was loaded)",
+                    failure->message, file->path);
 }
 
 /* Gives what went wrong to the load, or to the calls that wait for the file:

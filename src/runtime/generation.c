@@ -13,14 +13,6 @@
 
 #include "runtime/chunk.h"
 
-#define EACH_NODE(loader, at)                                                  \
-  for (mrpc_link *at = (loader)->tree.nodes.next; at != &(loader)->tree.nodes; \
-       at = at->next)
-
-static mrpc_tree_node *node_of(mrpc_link *link) {
-  return mrpc_list_of(link, mrpc_tree_node, link);
-}
-
 /* --- planning ------------------------------------------------------------- */
 
 /* A private file is loaded when somebody needs it, so a new one is no change;
@@ -38,26 +30,27 @@ static bool depends_on_marked(const mrpc_file *file) {
   return false;
 }
 
-/* Marks what depends on marked nodes, one step further; false: nothing did. */
-static bool spread(mrpc_loader *loader) {
+/* Marks what depends on marked nodes, one step further; false: nothing did.
+ * `late`: only what calls have loaded. */
+static bool spread(mrpc_loader *loader, bool late) {
   bool has_spread = false;
-  EACH_NODE(loader, at) {
-    mrpc_tree_node *node = node_of(at);
-    if (node->is_marked || !node->file || !depends_on_marked(node->file))
-      continue;
-    node->is_marked = has_spread = true;
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node))) {
+    const mrpc_file *file = node->file;
+    if (node->is_marked || !file || (late && !file->epoch)) continue;
+    if (depends_on_marked(file)) node->is_marked = has_spread = true;
   }
   return has_spread;
 }
 
 static bool mark(mrpc_loader *loader) {
   bool is_any = false;
-  EACH_NODE(loader, at) {
-    mrpc_tree_node *node = node_of(at);
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node))) {
     node->is_marked = has_changed(node, loader->mode == MRPC_LOAD_EVERYTHING);
     is_any |= node->is_marked;
   }
-  while (is_any && spread(loader)) continue;
+  while (is_any && spread(loader, false)) continue;
   return is_any;
 }
 
@@ -101,8 +94,8 @@ static void sort_plan(mrpc_loader *loader) {
 
 int mrpc_plan_make(mrpc_loader *loader, bool *is_needed) {
   *is_needed = mark(loader) || loader->generation == 0;
-  EACH_NODE(loader, at) {
-    mrpc_tree_node *node = node_of(at);
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node))) {
     mrpc_file *file;
     bool is_wanted = node->is_marked && node->is_present &&
                      (!node->is_private || node->file);
@@ -179,8 +172,9 @@ static int add_methods(mrpc_loader *loader, mrpc_map *map, mrpc_file *file) {
 
 static int build_map(mrpc_loader *loader, mrpc_map *map) {
   int result = MRPC_OK;
-  EACH_NODE(loader, at) {
-    mrpc_file *file = find_survivor(node_of(at));
+  const mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node))) {
+    mrpc_file *file = find_survivor(node);
     int rc = file ? add_methods(loader, map, file) : MRPC_OK;
     if (rc == MRPC_ENOMEM) return rc;
     if (rc) result = rc;
@@ -202,27 +196,28 @@ static void take_out(mrpc_tree_node *node, mrpc_link *old) {
   node->file = NULL;
 }
 
-/* Private files that no file that serves requires any more. */
-static void take_unneeded(mrpc_loader *loader, mrpc_link *old) {
-  bool has_spread = true;
-  EACH_NODE(loader, at) {
-    mrpc_tree_node *node = node_of(at);
-    node->is_marked = node->file && !node->is_private;
-  }
-  while (has_spread) {
-    has_spread = false;
-    EACH_NODE(loader, at) {
-      const mrpc_file *file = node_of(at)->is_marked ? node_of(at)->file : NULL;
-      for (size_t i = 0; file && i < file->dep_count; i++) {
-        has_spread |= !file->deps[i]->is_marked;
-        file->deps[i]->is_marked = true;
-      }
+/* Marks what marked files depend on, one step further; false: nothing. */
+static bool spread_down(mrpc_loader *loader) {
+  bool has_spread = false;
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node))) {
+    const mrpc_file *file = node->is_marked ? node->file : NULL;
+    for (size_t i = 0; file && i < file->dep_count; i++) {
+      has_spread |= !file->deps[i]->is_marked;
+      file->deps[i]->is_marked = true;
     }
   }
-  EACH_NODE(loader, at) {
-    mrpc_tree_node *node = node_of(at);
+  return has_spread;
+}
+
+/* Private files that no file that serves requires any more. */
+static void take_unneeded(mrpc_loader *loader, mrpc_link *old) {
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node)))
+    node->is_marked = node->file && !node->is_private;
+  while (spread_down(loader)) continue;
+  while ((node = mrpc_tree_next(&loader->tree, node)))
     if (!node->is_marked) take_out(node, old);
-  }
 }
 
 static void retire_all(mrpc_loader *loader, mrpc_link *old) {
@@ -234,26 +229,12 @@ static void retire_all(mrpc_loader *loader, mrpc_link *old) {
   }
 }
 
-/* What calls have loaded since the plan was made, from files that go now: the
- * next call that requires them loads them again. */
-static void mark_late(mrpc_loader *loader) {
-  bool has_spread = true;
-  while (has_spread) {
-    has_spread = false;
-    EACH_NODE(loader, at) {
-      mrpc_tree_node *node = node_of(at);
-      const mrpc_file *file = node->file;
-      if (node->is_marked || !file || !file->epoch || !depends_on_marked(file))
-        continue;
-      node->is_marked = has_spread = true;
-    }
-  }
-}
-
+/* What calls have loaded since the plan was made goes too if it depends on
+ * files that go; the next call that requires it loads it again. */
 int mrpc_plan_commit(mrpc_loader *loader) {
   mrpc_link old;
   mrpc_map *map = &loader->maps[1 - loader->serving];
-  mark_late(loader);
+  while (spread(loader, true)) continue;
   int rc = build_map(loader, map);
   if (rc) {
     mrpc_map_clear(map);
@@ -261,8 +242,8 @@ int mrpc_plan_commit(mrpc_loader *loader) {
   }
   mrpc_list_init(&old);
   loader->generation++;
-  EACH_NODE(loader, at) {
-    mrpc_tree_node *node = node_of(at);
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node))) {
     if (node->is_marked || node->next) take_out(node, &old);
     if (!node->next) continue;
     node->file = node->next;
@@ -282,6 +263,7 @@ int mrpc_plan_commit(mrpc_loader *loader) {
 void mrpc_generation_clear(mrpc_loader *loader) {
   mrpc_link old;
   mrpc_list_init(&old);
-  EACH_NODE(loader, at) take_out(node_of(at), &old);
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node))) take_out(node, &old);
   retire_all(loader, &old);
 }

@@ -106,7 +106,7 @@ int mrpc_load_method(lua_State *L) {
   lua_settop(L, 2);
   mrpc_task *task = mrpc_task_current(mrpc_runtime_of(L));
   mrpc_file *owner = task ? task->owner : NULL;
-  if (!mrpc_file_is_loading(owner) || owner->epoch)
+  if (!owner || !mrpc_file_is_loading(owner) || owner->epoch)
     return luaL_error(L, "methods are declared while a file is loaded");
   const char *why = mrpc_methods_refuse(owner, name, len);
   if (why) return luaL_error(L, "%s", why);

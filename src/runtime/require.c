@@ -288,7 +288,9 @@ static bool is_builtin(lua_State *L) {
 
 /* stack: [name] -> [value ...] */
 static int require(lua_State *L) {
-  const char *name = luaL_checkstring(L, 1);
+  size_t len;
+  const char *name = luaL_checklstring(L, 1, &len);
+  luaL_argcheck(L, strlen(name) == len, 1, "a name without zero bytes");
   lua_settop(L, 1);
   if (is_builtin(L)) return require_installed(L);
   request r = make_request(L, name);

@@ -120,21 +120,19 @@ int mrpc_tree_scan(mrpc_tree *tree) {
   tree->present = 0;
   int rc = tree->source.list(tree->source.ud, found, tree);
   if (rc) return rc;
-  for (mrpc_link *at = tree->nodes.next; at != &tree->nodes; at = at->next) {
-    mrpc_tree_node *node = mrpc_list_of(at, mrpc_tree_node, link);
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(tree, node)))
     if (node->scan != tree->scan) note_gone(tree, node);
-  }
   return MRPC_OK;
 }
 
 bool mrpc_tree_is_settling(const mrpc_tree *tree) {
   uint64_t now = mrpc_env_now(tree->env);
-  for (mrpc_link *at = tree->nodes.next; at != &tree->nodes; at = at->next) {
-    const mrpc_tree_node *node = mrpc_list_of(at, mrpc_tree_node, link);
+  const mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(tree, node)))
     if (node->is_present && node->empty_since &&
         now - node->empty_since < SETTLE_NS)
       return true;
-  }
   return false;
 }
 

@@ -68,6 +68,13 @@ mrpc_tree_node *mrpc_tree_find(const mrpc_tree *tree, const char *path,
                                size_t len);
 /* The same, but makes a node that isn't present; NULL for lack of memory. */
 mrpc_tree_node *mrpc_tree_expect(mrpc_tree *tree, const char *path, size_t len);
+/* Walks the nodes: NULL starts, NULL ends. New nodes are added last. */
+static inline mrpc_tree_node *mrpc_tree_next(const mrpc_tree *tree,
+                                             const mrpc_tree_node *after) {
+  mrpc_link *link = after ? after->link.next : tree->nodes.next;
+  if (link == &tree->nodes) return NULL;
+  return mrpc_list_of(link, mrpc_tree_node, link);
+}
 /* Forgets the nodes that are neither present nor used. */
 void mrpc_tree_prune(mrpc_tree *tree);
 

@@ -526,5 +526,6 @@ int main(void) {
   test_source();
   test_moving();
   oom_each("load", scenario, false);
+  oom_each("load, all from one on", scenario, true);
   return tap_finish();
 }
