@@ -139,8 +139,10 @@ static int run(lua_State *L) {
 /* Lua has a chunk's file in front of its messages already. */
 static void tell(lua_State *L, walk *w) {
   const char *text = lua_tostring(L, -1);
-  snprintf(w->error, w->size, "%s",
-           text ? text : "the config file raised an error");
+  if (text)
+    snprintf(w->error, w->size, "%s", text);
+  else
+    snprintf(w->error, w->size, "%s: it raised no message", w->path);
   if (w->result == MRPC_OK) w->result = MRPC_ESCRIPT;
 }
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "moonrpc.h"
+#include "tap.h"
+
+static char dir[] = "/tmp/moonrpc-config-XXXXXX";
+static char path[64];
+static char error[256];
+
+static void write_file(const char *text) {
+  FILE *file = fopen(path, "w");
+  if (!file || fputs(text, file) < 0 || fclose(file)) abort();
+}
+
+static int read_text(mrpc_host_config *config, const char *text) {
+  mrpc_host_config_init(config);
+  write_file(text);
+  return mrpc_host_config_read(config, path, error, sizeof error);
+}
+
+static void test_all_keys(void) {
+  mrpc_host_config c;
+  int rc = read_text(
+      &c,
+      "return { methods = 'm', listen = { 'stdio:', 'unix:/\\u{e4}' },\n"
+      "  mode = 'dev', watch = false, admin = true, drain = 2.5,\n"
+      "  duplicate_ids = 'reject',\n"
+      "  limits = { message = 4 * 2^20, depth = 1000, batch = false,\n"
+      "             handler = 0.5, load = 3, wait = false },\n"
+      "  http = { path = '/rpc', notification_status = 202,\n"
+      "           hosts = { 'a', 'b' }, origins = {} },\n"
+      "  log = { level = 'debug', format = 'json' } }");
+  ok(rc == MRPC_OK, "all keys are taken: %s", error);
+  ok(!strncmp(c.methods, dir, strlen(dir)) && strstr(c.methods, "/m"),
+     "methods is relative to the file");
+  is_str(c.listen[0], "stdio:", "the first address");
+  is_str(c.listen[1], "unix:/\xc3\xa4", "the second address");
+  ok(!c.listen[2], "and no more");
+  ok(c.dev && c.no_watch && c.open_admin && c.reject_duplicate_ids, "flags");
+  ok(c.drain == 2.5, "drain");
+  ok(c.limits.message == 4U << 20, "a float that is whole is a count");
+  ok(c.limits.depth == 1000, "the edge of a range");
+  ok(c.limits.batch == MRPC_UNLIMITED, "false switches a count off");
+  ok(c.limits.handler == 0.5 && c.limits.load == 3, "seconds");
+  ok(c.limits.wait < 0, "false switches a deadline off");
+  ok(c.limits.header == 16U << 10, "what isn't named keeps its default");
+  is_str(c.http.path, "/rpc", "http.path");
+  ok(c.http.notification_status == 202, "http.notification_status");
+  ok(!strcmp(c.http.hosts[1], "b") && !c.http.hosts[2], "http.hosts");
+  ok(!c.http.origins[0], "an empty list");
+  ok(c.log_level == MRPC_LOG_DEBUG && c.log_json, "log");
+  mrpc_host_config_clear(&c);
+}
+
+static void test_small(void) {
+  mrpc_host_config c;
+  ok(!read_text(&c, "return {}"), "nothing need be said");
+  ok(!c.methods && !c.listen && c.drain == 10, "then defaults hold");
+  mrpc_host_config_clear(&c);
+  ok(!read_text(&c, "return { listen = 'tcp://a:1', methods = '/abs' }"),
+     "a single address");
+  is_str(c.listen[0], "tcp://a:1", "is a list of one");
+  is_str(c.methods, "/abs", "an absolute path is left alone");
+  write_file("return { methods = '/other', mode = 'prod' }");
+  ok(!mrpc_host_config_read(&c, path, error, sizeof error), "a second file");
+  is_str(c.methods, "/other", "goes over the first");
+  is_str(c.listen[0], "tcp://a:1", "whose other settings stay");
+  mrpc_host_config_clear(&c);
+  ok(!read_text(&c, "local n = 2 ^ 10 return { limits = { reply = n } }"),
+     "it may compute");
+  ok(c.limits.reply == 1024, "with the standard libraries");
+  mrpc_host_config_clear(&c);
+}
+
+static void refuses(const char *text, int code, const char *why) {
+  mrpc_host_config c;
+  int rc = read_text(&c, text);
+  ok(rc == code && strstr(error, why) && strstr(error, "c.lua"),
+     "refused for \"%s\": %s", why, rc ? error : "it isn't");
+  mrpc_host_config_clear(&c);
+}
+
+static void test_faults(void) {
+  mrpc_host_config c;
+  refuses("return {", MRPC_ESCRIPT, ":1:");
+  refuses("\n\nerror('no')", MRPC_ESCRIPT, ":3: no");
+  refuses("error({})", MRPC_ESCRIPT, "raised no message");
+  refuses("return 1", MRPC_EINVAL, "table, not a number");
+  refuses("return { 1 }", MRPC_EINVAL, "table with names");
+  refuses("return { [true] = 1 }", MRPC_EINVAL, "not a boolean");
+  refuses("return { mode = print }", MRPC_EINVAL, "a function");
+  refuses("return { mode = '\\xff' }", MRPC_EINVAL, "UTF-8");
+  refuses("return { drain = 0/0 }", MRPC_EINVAL, "finite");
+  refuses("local t = {} t.http = t return t", MRPC_EINVAL, "too deep");
+  refuses("return { modus = 'dev' }", MRPC_EINVAL, "nearest is \"mode\"");
+  refuses("return { limts = {} }", MRPC_EINVAL, "nearest is \"limits\"");
+  refuses("return { limits = { mesage = 1 } }", MRPC_EINVAL,
+          "\"limits.mesage\"; the nearest is \"limits.message\"");
+  refuses("return { limits = 1 }", MRPC_EINVAL, "limits must be a table");
+  refuses("return { limits = { batch = -1 } }", MRPC_EINVAL, "limits.batch");
+  refuses("return { limits = { batch = 1.5 } }", MRPC_EINVAL, "whole number");
+  refuses("return { limits = { depth = 1001 } }", MRPC_EINVAL, "to 1000");
+  refuses("return { limits = { batch = 2^32 } }", MRPC_EINVAL, "limits.batch");
+  refuses("return { limits = { batch = true } }", MRPC_EINVAL, "whole number");
+  refuses("return { limits = { wait = 0 } }", MRPC_EINVAL, "seconds above 0");
+  refuses("return { limits = { wait = -1 } }", MRPC_EINVAL, "limits.wait");
+  refuses("return { mode = 'fast' }", MRPC_EINVAL, "\"prod\" or \"dev\"");
+  refuses("return { watch = 'no' }", MRPC_EINVAL, "true or false");
+  refuses("return { listen = 5 }", MRPC_EINVAL, "list of strings");
+  refuses("return { listen = { 5 } }", MRPC_EINVAL, "list of strings");
+  refuses("return { methods = {} }", MRPC_EINVAL, "must be a string");
+  refuses("return { log = { level = 'loud' } }", MRPC_EINVAL, "\"debug\"");
+  refuses("return { http = { notification_status = 404 } }", MRPC_EINVAL,
+          "from 200 to 299");
+  mrpc_host_config_init(&c);
+  unlink(path);
+  ok(mrpc_host_config_read(&c, path, error, sizeof error) == MRPC_ENOTFOUND,
+     "a file that isn't there");
+  ok(strstr(error, path) != NULL, "is named: %s", error);
+  mrpc_host_config_clear(&c);
+}
+
+int main(void) {
+  if (!mkdtemp(dir)) return 1;
+  snprintf(path, sizeof path, "%s/c.lua", dir);
+  test_all_keys();
+  test_small();
+  test_faults();
+  unlink(path);
+  rmdir(dir);
+  return tap_finish();
+}
