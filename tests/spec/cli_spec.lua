@@ -57,6 +57,14 @@ describe("moonrpc call", function()
     gives("[-1]", "echo", "-1")
   end)
 
+  it("prints the result on many lines on a terminal", function()
+    local command = ("'%s' call %s echo 'a=[1,{\"b\":2}]'"):format(program.path, server.urls[1])
+    local _, out = program.run({ "-qec", command, "/dev/null" }, { path = "/usr/bin/script" })
+    out = out:gsub("\r", "")
+    assert.equal('{"a":[1,{"b":2}]}', json.canonical(out))
+    assert.matches("^{\n  \"a\": %[\n    1,\n", out)
+  end)
+
   it("notifies without waiting for an answer", function()
     for _, url in ipairs(server.urls) do
       assert.same({ 0, "", "" }, { run("call", "--notify", url, "boom") }, url)

@@ -46,6 +46,11 @@ local function post(self, bytes)
   return wire.http.read(connection), connection
 end
 
+-- Sanitizers keep freed memory for a while: then this isn't looked at.
+local function holds_less(bytes, most)
+  return support.program.is_sanitized or bytes < most
+end
+
 after_each(support.clean)
 
 describe("limits.message", function()
@@ -204,7 +209,7 @@ describe("limits.output", function()
     for _ = 1, MANY / 100 do connection:send(CALL:rep(100)) end
     for _ = 1, 50 do is_serving(self) end
     assert.is_true(connection.unsent > 0, "it took all requests")
-    assert.is_true(self:memory() - before < 16 * 2^20, "it holds too much")
+    assert.is_true(holds_less(self:memory() - before, 16 * 2^20), "it holds too much")
     local got, last = 0, ""
     connection.reader:read_start(function(_, data)
       got = got + #(data or "")
@@ -397,7 +402,7 @@ describe("limits of scripts:", function()
       assert.equal(-32053, there:failure("greedy").code)
       assert.equal(1, there:result("one"))
     end
-    assert.is_true(self:memory() < 100 * 2^20)
+    assert.is_true(holds_less(self:memory(), 100 * 2^20))
   end)
 end)
 
@@ -415,7 +420,8 @@ describe("crowds:", function()
     for i = 1, count do conn.open(self.urls[i % 2 + 1]) end
     is_serving(self)
     local each = (self:memory() - before) / count
-    assert.is_true(each < 8192, ("%d connections took %.0f bytes each"):format(count, each))
+    assert.is_true(holds_less(each, 8192),
+      ("%d connections took %.0f bytes each"):format(count, each))
     conn.clean()
     is_serving(self)
   end)

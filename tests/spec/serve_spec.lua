@@ -264,6 +264,34 @@ describe("the config file", function()
     assert.matches("batch", there:ask("[1,2,3]"))
   end)
 
+  it("names the directory where the command line doesn't", function()
+    local config = files.temp { ["c.lua"] = ([[return {
+      methods = "%s/%s", listen = { "tcp://127.0.0.1:0" } }]]):format(uv.cwd(), METHODS) }
+    local self = program.start { "serve", "--config", config .. "/c.lua" }
+    self:wait_listening(1)
+    is_serving(self)
+  end)
+
+  it("may refuse ids that are in flight, compared by type and value", function()
+    local self = support.serve(METHODS, { listen = TCP.listen,
+      config = '{ duplicate_ids = "reject" }' })
+    local connection = conn.open(self.urls[1])
+    for _, id in ipairs { "1", '"a"', '"2"' } do
+      connection:send(request("wait", '["d"]', id) .. "\n")
+    end
+    for _, id in ipairs { "1", "1.0", "10e-1", '"a"', '"\\u0061"' } do
+      connection:send(request("get_data", nil, id) .. "\n")
+      local answer = connection:line()
+      assert.matches("%-32600", answer)
+      assert.is_truthy(answer:find('"id":' .. id .. "}", 1, true), answer)
+    end
+    for _, id in ipairs { '"1"', "2", '"A"', "null" } do
+      connection:send(request("get_data", nil, id) .. "\n")
+      assert.matches("hello", connection:line())
+    end
+    connection:reset()
+  end)
+
   it("names the nearest key for one that it doesn't know", function()
     for text, right in pairs {
       ["return { limts = {} }"] = "limits",
@@ -315,6 +343,11 @@ describe("the host's own methods", function()
         assert.equal(-32601, client.open(self.urls[i]):failure(name).code)
       end
     end
+  end)
+
+  it("are there where the config file says so", function()
+    local there = support.serve_client(METHODS, { config = "{ admin = true }" })
+    for _, name in ipairs(NAMES) do there:result(name) end
   end)
 
   it("are there for the owner of a Unix socket", function()
