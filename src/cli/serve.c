@@ -96,6 +96,11 @@ static void lay_over(const flags *f, mrpc_host_config *config) {
 
 /* A second wish to end is granted at once, and if a script holds the loop, by
  * the alarm. */
+static void on_alarm(int number) {
+  (void)number;
+  _exit(EXIT_FAULT);
+}
+
 static void on_end(int number) {
   (void)number;
   if (ends_asked++ == 0) {
@@ -122,6 +127,7 @@ static void start_signals(mrpc_host *host) {
   handle(SIGTERM, on_end);
   handle(SIGINT, on_end);
   handle(SIGHUP, on_hangup);
+  handle(SIGALRM, on_alarm);
 }
 
 static void end_signals(void) {

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "host/admin.h"
 #include "host/endpoint.h"
@@ -115,11 +116,22 @@ static int make_runtime(mrpc_host *host) {
   return mrpc_runtime_new(&config, &host->runtime);
 }
 
+/* Connections that find no descriptor would be closed; those beyond the limit
+ * wait. So the limit leaves some descriptors for everything else. */
+static uint32_t count_streams(const mrpc_limits *limits) {
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur == RLIM_INFINITY)
+    return limits->connections;
+  uint64_t reserve = 16 + files.rlim_cur / 16;
+  uint64_t room = files.rlim_cur > reserve ? files.rlim_cur - reserve : 1;
+  return room < limits->connections ? (uint32_t)room : limits->connections;
+}
+
 static int make_parts(mrpc_host *host, const mrpc_host_config *config) {
   int rc = keep_config(host, config);
   if (!rc) rc = mrpc_loop_new(host->env, config->loop, &host->loop);
   if (rc) return rc;
-  host->loop->max_streams = host->config.limits.connections;
+  host->loop->max_streams = count_streams(&host->config.limits);
   rc = mrpc_bell_new(host->loop, on_bell, host, &host->bell);
   if (!rc) rc = mrpc_dispatch_new(host->env, &host->dispatch);
   if (!rc) rc = mrpc_admin_open(host);
