@@ -37,8 +37,7 @@ static int complain_late(const progress *p) {
   return complain(p, text);
 }
 
-/* --- answers ---------------------------------------------------------------
- */
+/* --- answers -------------------------------------------------------------- */
 
 typedef struct fault {
   mrpc_env *env;
@@ -87,8 +86,7 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
     settle(p, p->call->on_result(p->env, answer->json, answer->len));
 }
 
-/* --- the way there ---------------------------------------------------------
- */
+/* --- the way there -------------------------------------------------------- */
 
 static void complain_host(const progress *p) {
   fprintf(stderr, "moonrpc %s: %s\n", p->call->self->name,

@@ -44,8 +44,7 @@ typedef struct server {
 static mrpc_host *served; /* the signal handlers' */
 static volatile sig_atomic_t ends_asked;
 
-/* --- the command line ------------------------------------------------------
- */
+/* --- the command line ----------------------------------------------------- */
 
 static int on_option(const command *self, int id, const char *value, void *ud) {
   flags *f = ud;
@@ -91,8 +90,7 @@ static void lay_over(const flags *f, mrpc_host_config *config) {
   if (f->drain > 0) config->drain = f->drain;
 }
 
-/* --- signals ---------------------------------------------------------------
- */
+/* --- signals -------------------------------------------------------------- */
 
 /* A second wish to end is granted at once, and if a script holds the loop, by
  * the alarm. */
@@ -136,8 +134,7 @@ static void end_signals(void) {
   handle(SIGHUP, SIG_IGN);
 }
 
-/* --- the host --------------------------------------------------------------
- */
+/* --- the host ------------------------------------------------------------- */
 
 static void raise_file_limit(void) {
   struct rlimit limit;

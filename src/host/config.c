@@ -80,8 +80,7 @@ static const mrpc_setting keys[] = {
     {0},
 };
 
-/* --- the whole -------------------------------------------------------------
- */
+/* --- the whole ------------------------------------------------------------ */
 
 /* What config->own points to: several files may be read over one another. */
 typedef struct owned {

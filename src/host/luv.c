@@ -58,8 +58,7 @@ static int call_back(lua_State *L, int nargs, int nresults, int flags) {
   return 0;
 }
 
-/* --- handles ---------------------------------------------------------------
- */
+/* --- handles -------------------------------------------------------------- */
 
 static void forget(record *r) {
   mrpc_luv *luv = r->luv;
@@ -167,8 +166,7 @@ static void adopt(lua_State *L) {
                                   : "no loaded file is there to own a handle");
 }
 
-/* --- the module ------------------------------------------------------------
- */
+/* --- the module ----------------------------------------------------------- */
 
 static bool is_callable(lua_State *L, int index) {
   if (lua_isfunction(L, index)) return true;
@@ -290,8 +288,7 @@ static int open_luv(lua_State *L) {
   return 1;
 }
 
-/* --- birth and death -------------------------------------------------------
- */
+/* --- birth and death ------------------------------------------------------ */
 
 int mrpc_luv_open(mrpc_host *host) {
   mrpc_env *env = host->env;

@@ -28,8 +28,7 @@ static int fail_type(mrpc_reading *r, const mrpc_setting *k, const char *want) {
   return fail(r, "%s%s must be %s", r->section, k->name, want);
 }
 
-/* --- unknown keys ----------------------------------------------------------
- */
+/* --- unknown keys --------------------------------------------------------- */
 
 static size_t least(size_t a, size_t b, size_t c) {
   size_t ab = a < b ? a : b;
@@ -63,8 +62,7 @@ static int fail_unknown(mrpc_reading *r, const char *name,
               r->section, name, r->section, nearest->name);
 }
 
-/* --- values ----------------------------------------------------------------
- */
+/* --- values --------------------------------------------------------------- */
 
 /* A copy in the arena; NULL: out of memory. */
 static char *copy_string(mrpc_reading *r, uint32_t node, const char *prefix) {

@@ -15,7 +15,7 @@
 #include "transport/stream.h"
 
 enum { BACKLOG = 511 };
-static const uint64_t quiet = UINT64_C(1000000000); /* between warnings, ns */
+static const uint64_t second = UINT64_C(1000000000); /* in ns */
 
 struct mrpc_listener {
   union {
@@ -26,11 +26,12 @@ struct mrpc_listener {
   mrpc_loop *loop;
   mrpc_accept_fn fn;
   void *ud;
-  bool accepts;    /* it has been told to */
-  bool waits;      /* libuv holds a connection for us */
-  uint64_t warned; /* when we last complained that accepting fails */
-  char *path;      /* of the socket file, or NULL */
-  dev_t dev;       /* the file as we made it */
+  bool accepts;     /* it has been told to */
+  bool waits;       /* libuv holds a connection for us */
+  mrpc_timer retry; /* after a lack of memory; always started, mostly never */
+  uint64_t warned;  /* when we last complained that accepting fails */
+  char *path;       /* of the socket file, or NULL */
+  dev_t dev;        /* the file as we made it */
   ino_t ino;
 };
 
@@ -52,7 +53,14 @@ static void remove_file(const mrpc_listener *l) {
 void mrpc_listener_close(mrpc_listener *l) {
   if (!l) return;
   remove_file(l);
+  mrpc_timer_stop(&l->loop->env->timers, &l->retry);
   uv_close((uv_handle_t *)&l->handle.stream, on_closed);
+}
+
+static void on_retry(mrpc_timer *timer) {
+  mrpc_listener *l = mrpc_list_of(timer, mrpc_listener, retry);
+  (void)mrpc_timer_start(&l->loop->env->timers, timer, UINT64_MAX);
+  if (l->accepts) mrpc_listener_accept(l);
 }
 
 static int new_listener(mrpc_loop *loop, bool is_tcp, mrpc_accept_fn fn,
@@ -60,6 +68,11 @@ static int new_listener(mrpc_loop *loop, bool is_tcp, mrpc_accept_fn fn,
   mrpc_listener *l = mrpc_mem_new(&loop->env->mem, sizeof *l);
   if (!l) return MRPC_ENOMEM;
   *l = (mrpc_listener){.loop = loop, .fn = fn, .ud = ud};
+  l->retry.fn = on_retry;
+  if (mrpc_timer_start(&loop->env->timers, &l->retry, UINT64_MAX)) {
+    mrpc_mem_free(&loop->env->mem, l, sizeof *l);
+    return MRPC_ENOMEM;
+  }
   if (is_tcp)
     uv_tcp_init(loop->uv, &l->handle.tcp);
   else
@@ -70,14 +83,18 @@ static int new_listener(mrpc_loop *loop, bool is_tcp, mrpc_accept_fn fn,
   return MRPC_OK;
 }
 
-/* --- accepting -------------------------------------------------------------
- */
+/* --- accepting ------------------------------------------------------------ */
 
+/* Without memory the connection waits a second; moving a timer needs none. */
 static void take(mrpc_listener *l) {
   mrpc_conn *stream;
+  mrpc_env *env = l->loop->env;
   bool is_tcp = l->handle.stream.type == UV_TCP;
   l->waits = mrpc_conn_new(l->loop, is_tcp, &stream) != MRPC_OK;
-  if (l->waits) return;
+  if (l->waits) {
+    (void)mrpc_timer_start(&env->timers, &l->retry, mrpc_env_now(env) + second);
+    return;
+  }
   if (uv_accept(&l->handle.stream, &stream->handle.stream)) {
     mrpc_conn_close(stream);
     return;
@@ -94,7 +111,7 @@ static bool has_room(const mrpc_listener *l) {
  * take. We say so, once a second. */
 static void complain(mrpc_listener *l, int status) {
   uint64_t now = mrpc_env_now(l->loop->env);
-  if (l->warned && now - l->warned < quiet) return;
+  if (l->warned && now - l->warned < second) return;
   l->warned = now;
   mrpc_log(l->loop->env, MRPC_LOG_ERROR, "can't accept a connection", "error",
            uv_strerror(status), NULL);
@@ -116,8 +133,7 @@ void mrpc_listener_accept(mrpc_listener *l) {
   if (l->waits && has_room(l)) take(l);
 }
 
-/* --- TCP -------------------------------------------------------------------
- */
+/* --- TCP ------------------------------------------------------------------ */
 
 static int bind_tcp(mrpc_listener *l, const struct sockaddr *addr) {
   int status = uv_tcp_bind(&l->handle.tcp, addr, 0);
@@ -169,8 +185,7 @@ uint16_t mrpc_listener_port(const mrpc_listener *l) {
                    : ((struct sockaddr_in *)&addr)->sin_port);
 }
 
-/* --- Unix ------------------------------------------------------------------
- */
+/* --- Unix ----------------------------------------------------------------- */
 
 static int fill_address(const char *path, struct sockaddr_un *addr) {
   *addr = (struct sockaddr_un){.sun_family = AF_UNIX};

@@ -262,6 +262,24 @@ static void test_scripts(void) {
   remove_script("m.lua");
 }
 
+static void make_without_memory(oom *o) {
+  mrpc_host_config config;
+  mrpc_env *env;
+  mrpc_host *host = NULL;
+  world nobody = {0};
+  mrpc_host_config_init(&config);
+  if (mrpc_env_new(&(mrpc_env_config){.alloc = oom_alloc, .alloc_ud = o}, &env))
+    return;
+  config.env = env;
+  config.methods = dir;
+  if (mrpc_host_new(&config, &host) == MRPC_OK) {
+    if (!mrpc_host_listen(host, "tcp://127.0.0.1:0"))
+      mrpc_host_connect(host, mrpc_host_url(host, 0), on_open, NULL, &nobody);
+    mrpc_host_free(host);
+  }
+  mrpc_env_free(env);
+}
+
 static void test_sigpipe(void) {
   world w;
   mrpc_host_config config;
@@ -282,6 +300,8 @@ int main(void) {
   test_given_loop();
   test_scripts();
   test_sigpipe();
+  oom_each("a host that listens and connects", make_without_memory, false);
+  oom_each("the same for good", make_without_memory, true);
   rmdir(dir);
   return tap_finish();
 }
