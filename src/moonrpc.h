@@ -188,8 +188,9 @@ int mrpc_call_error(mrpc_call *call, int code, const char *message,
  *
  * Bytes in, bytes out, both directions equal. Feed what arrived to
  * mrpc_peer_recv; send what mrpc_peer_output shows; report it with
- * mrpc_peer_sent. recv isn't re-entrant for one peer: don't call it from its
- * callbacks. Answering a call is allowed anywhere. */
+ * mrpc_peer_sent. recv and eof aren't re-entrant for one peer: don't call them
+ * from its callbacks, nor free it there. Answering a call and mrpc_peer_drop
+ * are allowed anywhere. */
 
 typedef struct mrpc_framing mrpc_framing;
 

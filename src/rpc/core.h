@@ -154,7 +154,7 @@ struct mrpc_peer {
   bool is_over;    /* everything was cancelled and failed */
 };
 
-/* --- peer.c --------------------------------------------------------------- */
+/* --- peer.c, life.c ------------------------------------------------------- */
 
 /* Are as many calls in flight as may be? */
 static inline bool mrpc_peer_is_full(const mrpc_peer *peer) {
@@ -175,6 +175,8 @@ void mrpc_peer_warn(mrpc_peer *peer, mrpc_warning kind, const char *what,
                     const char *why);
 /* Runs on_wake, unless the embedder is the one who called. */
 void mrpc_peer_wake(mrpc_peer *peer);
+/* Forgets what was received and not taken. */
+void mrpc_peer_clear_rest(mrpc_peer *peer);
 /* Takes what was held back, as far as the limits let it. */
 void mrpc_peer_pump(mrpc_peer *peer);
 /* Cancels all calls in, fails all calls out. What stands in the output stays.

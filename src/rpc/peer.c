@@ -15,137 +15,10 @@
 
 #include "rpc/batch.h"
 #include "rpc/pending.h"
-#include "rpc/pool.h"
 
 enum { LARGE = 4096 }; /* bytes of a message */
 
 static void finish_input(mrpc_peer *peer);
-
-/* --- birth and death ------------------------------------------------------ */
-
-static void init(mrpc_peer *peer, const mrpc_peer_config *config) {
-  const mrpc_mem *mem = &config->env->mem;
-  peer->env = config->env;
-  peer->dispatch = config->dispatch;
-  if (config->limits) peer->limits = *config->limits;
-  mrpc_limits_init(&peer->limits);
-  peer->transport = config->transport ? config->transport : "";
-  peer->on_wake = config->on_wake;
-  peer->ud = config->ud;
-  peer->explain = config->explain;
-  peer->reject_duplicate_ids = config->reject_duplicate_ids;
-  mrpc_buf_init(&peer->rest, mem, SIZE_MAX);
-  mrpc_buf_init(&peer->sending, mem, SIZE_MAX);
-  mrpc_list_init(&peer->batches);
-  mrpc_list_init(&peer->queued);
-  mrpc_list_init(&peer->calls);
-  mrpc_map_init(&peer->pending, mem, config->env->seed);
-}
-
-int mrpc_peer_new(const mrpc_peer_config *config, mrpc_framing *framing,
-                  mrpc_peer **out) {
-  const mrpc_mem *mem = &config->env->mem;
-  const char *address = config->address ? config->address : "";
-  size_t len = strlen(address);
-  mrpc_peer *peer = mrpc_mem_new(mem, sizeof *peer);
-  char *copy = peer ? mrpc_mem_copy(mem, address, len) : NULL;
-  if (copy) init(peer, config);
-  if (!copy || mrpc_deadline_open(peer)) {
-    mrpc_mem_free(mem, copy, len + 1);
-    mrpc_mem_free(mem, peer, sizeof *peer);
-    framing->vt->free(framing);
-    return MRPC_ENOMEM;
-  }
-  peer->address = copy;
-  peer->address_len = len;
-  peer->framing = framing;
-  peer->dispatch->users++;
-  peer->id = ++peer->dispatch->last_peer;
-  mrpc_deadline_update(peer);
-  *out = peer;
-  return MRPC_OK;
-}
-
-void mrpc_peer_free(mrpc_peer *peer) {
-  if (!peer) return;
-  assert(!peer->is_busy && !peer->is_waking);
-  mrpc_peer_end(peer);
-  mrpc_deadline_close(peer);
-  peer->framing->vt->free(peer->framing);
-  mrpc_buf_clear(&peer->rest);
-  mrpc_buf_clear(&peer->sending);
-  mrpc_map_clear(&peer->pending);
-  mrpc_dispatch_release(peer->dispatch);
-  const mrpc_mem *mem = &peer->env->mem;
-  mrpc_mem_free(mem, peer->address, peer->address_len + 1);
-  mrpc_mem_free(mem, peer, sizeof *peer);
-}
-
-static void abandon_batches(mrpc_link *head) {
-  while (!mrpc_list_is_empty(head))
-    mrpc_batch_abandon(mrpc_list_of(head->next, mrpc_batch, link));
-}
-
-static void clear_rest(mrpc_peer *peer) {
-  mrpc_buf_clear(&peer->rest);
-  peer->rest_at = 0;
-}
-
-/* First all are detached, then they are told: what they do then can't reach
- * the peer any more. */
-static void cancel_calls(mrpc_peer *peer) {
-  mrpc_link gone;
-  mrpc_list_init(&gone);
-  while (!mrpc_list_is_empty(&peer->calls)) {
-    mrpc_link *link = peer->calls.next;
-    mrpc_list_remove(link);
-    mrpc_list_insert(&gone, link);
-    mrpc_list_of(link, mrpc_call, in_peer)->peer = NULL;
-  }
-  peer->stats.in_flight = 0;
-  while (!mrpc_list_is_empty(&gone)) {
-    mrpc_link *link = gone.next;
-    mrpc_list_remove(link);
-    mrpc_call_cancel(mrpc_list_of(link, mrpc_call, in_peer), false);
-  }
-}
-
-void mrpc_peer_end(mrpc_peer *peer) {
-  if (peer->is_over) return;
-  bool was_busy = peer->is_busy;
-  peer->is_busy = true;
-  peer->is_over = true;
-  peer->is_lost = true;
-  peer->is_read = true;
-  clear_rest(peer);
-  abandon_batches(&peer->queued);
-  abandon_batches(&peer->batches);
-  cancel_calls(peer);
-  mrpc_pending_fail(peer, MRPC_ECLOSED);
-  peer->is_busy = was_busy;
-}
-
-/* Lets the timer do at once what can't be done from here. */
-static void put_off(mrpc_peer *peer) {
-  if (peer->is_busy || peer->is_over) return;
-  peer->is_due = true;
-  mrpc_deadline_update(peer);
-}
-
-void mrpc_peer_drop(mrpc_peer *peer) {
-  peer->is_dropped = true;
-  peer->is_lost = true;
-  if (peer->is_busy || peer->is_waking)
-    put_off(peer);
-  else
-    mrpc_peer_end(peer);
-}
-
-void mrpc_peer_lose(mrpc_peer *peer) {
-  peer->failed = MRPC_ENOMEM;
-  peer->is_lost = true;
-  put_off(peer);
-}
 
 /* --- what holds it back --------------------------------------------------- */
 
@@ -198,21 +71,18 @@ void mrpc_peer_wake(mrpc_peer *peer) {
   peer->is_waking = was_waking;
 }
 
-void mrpc_peer_warn(mrpc_peer *peer, mrpc_warning kind, const char *what,
-                    const char *why) {
-  bool is_first = !(peer->warned & 1U << kind);
-  peer->warned |= 1U << kind;
-  mrpc_log(peer->env, is_first ? MRPC_LOG_WARN : MRPC_LOG_DEBUG, what, "peer",
-           peer->address, "why", why, NULL);
-}
-
 /* --- input ---------------------------------------------------------------- */
+
+void mrpc_peer_clear_rest(mrpc_peer *peer) {
+  mrpc_buf_clear(&peer->rest);
+  peer->rest_at = 0;
+}
 
 /* Nothing more will come: nobody answers our calls. */
 static void stop_reading(mrpc_peer *peer) {
   if (peer->is_read) return;
   peer->is_read = true;
-  clear_rest(peer);
+  mrpc_peer_clear_rest(peer);
   mrpc_pending_fail(peer, MRPC_ECLOSED);
 }
 
@@ -334,59 +204,7 @@ int mrpc_peer_eof(mrpc_peer *peer) {
   return peer->failed;
 }
 
-void mrpc_peer_drain(mrpc_peer *peer) {
-  mrpc_framing *f = peer->framing;
-  if (peer->is_draining || peer->is_over) return;
-  peer->is_draining = true;
-  if (f->vt->drain) f->vt->drain(f);
-  mrpc_deadline_update(peer);
-}
-
-/* --- what the embedder asks ----------------------------------------------- */
-
 bool mrpc_peer_wants_read(const mrpc_peer *peer) {
   return !peer->has_eof && !is_stopped(peer) && !is_limited(peer) &&
          peer->rest.len == 0;
-}
-
-/* Has everything come to its end, output aside? A framing that can drain says
- * by itself when its last message is through. */
-static bool is_ended(const mrpc_peer *peer) {
-  if (peer->is_over) return true;
-  const mrpc_framing *f = peer->framing;
-  bool is_last =
-      peer->is_read || f->closing || (peer->is_draining && !f->vt->drain);
-  return is_last && peer->stats.in_flight == 0 && peer->rest.len == 0 &&
-         mrpc_list_is_empty(&peer->queued);
-}
-
-bool mrpc_peer_is_done(const mrpc_peer *peer) {
-  if (peer->is_dropped) return true;
-  return is_ended(peer) && mrpc_output_waiting(peer) == 0;
-}
-
-void mrpc_peer_get_stats(const mrpc_peer *peer, mrpc_peer_stats *out) {
-  *out = peer->stats;
-  out->pending = peer->pending.count;
-  out->held = mrpc_output_held(peer);
-}
-
-void *mrpc_peer_ud(const mrpc_peer *peer) {
-  return peer->ud;
-}
-
-const char *mrpc_peer_transport(const mrpc_peer *peer) {
-  return peer->transport;
-}
-
-const char *mrpc_peer_address(const mrpc_peer *peer) {
-  return peer->address;
-}
-
-uint64_t mrpc_peer_id(const mrpc_peer *peer) {
-  return peer->id;
-}
-
-mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer) {
-  return peer->framing;
 }
