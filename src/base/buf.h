@@ -15,7 +15,7 @@ typedef struct mrpc_buf {
   char *data;
   size_t len;
   size_t cap;
-  size_t limit; /* len never passes it */
+  size_t limit; /* no growth beyond it; lower it later and cap stays */
   int err;      /* MRPC_OK, MRPC_ELIMIT or MRPC_ENOMEM */
   const mrpc_mem *mem;
 } mrpc_buf;

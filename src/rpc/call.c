@@ -180,6 +180,8 @@ static int close_answer(mrpc_call *call, bool is_error) {
   if (is_answered) {
     mrpc_envelope_close(buf, call->id, call->id_len);
     rc = buf->err;
+    /* A pooled buffer may have more room than the limit allows. */
+    if (rc == MRPC_OK && buf->len > buf->limit) rc = MRPC_ELIMIT;
     if (rc) is_answered = substitute(call, buf, rc);
     if (rc || is_error) call->peer->stats.errors++;
   } else {

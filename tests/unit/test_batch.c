@@ -148,6 +148,24 @@ static void reply_of_batch(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+/* Room that an earlier message has made is no room to use. */
+static void reply_after_batch(void) {
+  char say[4096] = "[", text[400];
+  size_t len = 1;
+  memset(text, 'x', sizeof text);
+  talk t = {.limits.reply = 300};
+  talk_begin(&t);
+  for (int i = 0; i < 20; i++)
+    len += (size_t)snprintf(say + len, sizeof say - len, "%s%s", i ? "," : "",
+                            REQ("echo", "[\"0123456789\"]", "1"));
+  snprintf(say + len, sizeof say - len, "]\n");
+  talk_say(&t, say);
+  ok(strlen(talk_take(&t)) > 600, "twenty entries may have a larger reply");
+  snprintf(say, sizeof say, REQ("echo", "[\"%.400s\"]", "1") "\n", text);
+  talk_is(&t, say, TOO_LARGE("300", "1") "\n", "a single one may not");
+  ok(talk_end(&t), "all memory came back");
+}
+
 /* However small the limit is, each entry can be told of it. */
 static void small_reply(void) {
   talk t = {.limits.reply = 10};
@@ -209,6 +227,7 @@ int main(void) {
   message();
   reply();
   reply_of_batch();
+  reply_after_batch();
   small_reply();
   queue();
   lost_while_queued();
