@@ -62,6 +62,7 @@ void mrpc_call_park(mrpc_call *call) {
   call->owns_id = copy != NULL;
   if (copy) {
     call->id = copy;
+    if (call->peer) call->peer->kept_ids += call->id_len;
     return;
   }
   call->id = "";
@@ -70,9 +71,11 @@ void mrpc_call_park(mrpc_call *call) {
 }
 
 static void drop_id(mrpc_call *call) {
-  if (call->owns_id)
+  if (call->owns_id) {
     mrpc_mem_free(&call->dispatch->env->mem, (char *)(uintptr_t)call->id,
                   call->id_len + 1);
+    if (call->peer) call->peer->kept_ids -= call->id_len;
+  }
   call->owns_id = false;
   call->id = "";
   call->id_len = 0;

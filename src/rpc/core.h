@@ -131,6 +131,7 @@ struct mrpc_peer {
   const mrpc_doc *answer_doc; /* while an answer is delivered */
   uint32_t answer_node;
   mrpc_peer_stats stats;
+  size_t kept_ids; /* bytes of the ids that calls in flight had to allocate */
   unsigned warned; /* a bit for each mrpc_warning that was logged */
 
   mrpc_timer timer;  /* the earliest of these; always started */
@@ -156,9 +157,11 @@ struct mrpc_peer {
 
 /* --- peer.c, life.c ------------------------------------------------------- */
 
-/* Are as many calls in flight as may be? */
+/* Are as many calls in flight as may be? An id is output to come, so that long
+ * ones are bounded as output is. */
 static inline bool mrpc_peer_is_full(const mrpc_peer *peer) {
-  return peer->stats.in_flight >= peer->limits.in_flight;
+  return peer->stats.in_flight >= peer->limits.in_flight ||
+         peer->kept_ids > peer->limits.output;
 }
 
 /* Gives a reply to the framing; `len` 0 is none. mrpc_peer_changed follows. */

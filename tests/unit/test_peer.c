@@ -56,6 +56,29 @@ static void cuts(void) {
 
 /* --- limits --------------------------------------------------------------- */
 
+/* Ids are kept until they are echoed, so that they count as output does. */
+static void long_ids(void) {
+  talk t = {.limits.output = 1000};
+  talk_begin(&t);
+  char say[1024];
+  for (int i = 0; i < 3; i++) {
+    snprintf(say, sizeof say, REQ("wait", "[\"a\"]", "\"%0600d\"") "\n", i);
+    talk_say(&t, say);
+  }
+  ok(t.methods.started == 2, "ids of 1200 bytes fill an output of 1000");
+  ok(!mrpc_peer_wants_read(t.peer), "reading stops");
+  talk_release(&t, "\"a\"");
+  ok(t.methods.started == 3, "one is echoed, one starts");
+  talk_release(&t, "\"a\"");
+  ok(strlen(talk_take(&t)) > 1200, "and another; their answers are sent");
+  ok(mrpc_peer_wants_read(t.peer), "below the limit reading goes on");
+  snprintf(say, sizeof say, REQ("wait", "[\"a\"]", "\"%0600d\"") "\n", 4);
+  talk_say(&t, say);
+  talk_say(&t, say);
+  mrpc_peer_drop(t.peer);
+  ok(talk_end(&t), "all memory came back");
+}
+
 static void in_flight(void) {
   talk t = {.limits.in_flight = 2};
   talk_begin(&t);
@@ -491,6 +514,7 @@ static void duplicates(void) {
 int main(void) {
   cuts();
   in_flight();
+  long_ids();
   one_by_one();
   output();
   idle_memory();
