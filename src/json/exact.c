@@ -47,24 +47,32 @@ static int compare(const big *a, const big *b) {
   return 0;
 }
 
-/* Fills n with the first digits and corrects *e for those that don't count.
- * Is there more than zeros behind them? */
+/* Fills n with the first digits, nine at a time, and corrects *e for those that
+ * don't count. Is there more than zeros behind them? */
 static bool take_digits(big *n, const char *text, size_t len, int64_t *e) {
   bool more = false, point = false;
+  uint32_t chunk = 0, scale = 1;
   int count = 0;
   n->len = 0;
   for (size_t i = 0; i < len; i++) {
     if (text[i] == '.') {
       point = true;
     } else if (count < DIGITS) {
-      multiply_add(n, 10, (uint32_t)(text[i] - '0'));
-      count += n->len != 0;
+      chunk = chunk * 10 + (uint32_t)(text[i] - '0');
+      scale *= 10;
+      count += n->len != 0 || chunk != 0;
       *e -= point;
+      if (scale == 1000000000 || count == DIGITS) {
+        multiply_add(n, scale, chunk);
+        chunk = 0;
+        scale = 1;
+      }
     } else {
       more |= text[i] != '0';
       *e += !point;
     }
   }
+  multiply_add(n, scale, chunk);
   return more;
 }
 

@@ -20,7 +20,9 @@ typedef struct decimal {
 
 /* The upper 64 of the bits of g * x, x shifted so that they are quarters; the
  * lowest is set when there is a rest. g exceeds the power by less than its
- * last bit, so that a rest of 1 is still none. */
+ * last bit, so that a rest of 1 is still none. (For every exponent, the
+ * nearest that a true rest comes to 0 or 1 was computed with fractions: where
+ * it is lost here, no decision hangs on it.) */
 MRPC_INLINE uint64_t scale(uint64_t high, uint64_t low, uint64_t x) {
   uint64_t rest, ignored;
   uint64_t carry = mrpc_multiply(low, x, &ignored);

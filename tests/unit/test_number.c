@@ -180,6 +180,46 @@ static void test_long(void) {
   free(text);
 }
 
+static size_t multiply(uint8_t *digits, size_t count, uint64_t factor) {
+  uint64_t carry = 0;
+  for (size_t i = 0; i < count || carry; i++) {
+    if (i == count) digits[count++] = 0;
+    carry += digits[i] * factor;
+    digits[i] = (uint8_t)(carry % 10);
+    carry /= 10;
+  }
+  return count;
+}
+
+/* The middle between the doubles of bits i and i + 1, which are subnormal or
+ * just above: (2i + 1) * 2^-1075, which is (2i + 1) * 5^1075 * 10^-1075. It has
+ * up to 767 digits, and each counts. */
+static bool check_middle(uint64_t i) {
+  uint8_t digits[1200] = {1};
+  char text[1300], *to = text;
+  size_t count = multiply(digits, 1, 2 * i + 1);
+  for (int n = 0; n < 1075; n++) count = multiply(digits, count, 5);
+  for (size_t n = count; n > 0; n--) *to++ = (char)('0' + digits[n - 1]);
+  strcpy(to, "e-1075");
+  bool good = reads_as(text, strlen(text), i + (i & 1));
+  to[-1]--; /* it was a 5 */
+  good &= reads_as(text, strlen(text), i);
+  to[-1]++;
+  strcpy(to, "00000000000000000000000000000000000000000000000001e-1125");
+  return good & reads_as(text, strlen(text), i + 1);
+}
+
+static void test_middles(void) {
+  uint64_t x = 4711;
+  bool good = true;
+  for (uint64_t i = 0; i < 20; i++) good &= check_middle(i);
+  for (uint64_t i = 1; i < 1ull << 53; i = i * 3 + 1) good &= check_middle(i);
+  for (int i = 0; i < 40; i++)
+    good &= check_middle(next_random(&x) % (1ull << 53));
+  good &= check_middle((1ull << 52) - 1) && check_middle((1ull << 53) - 1);
+  ok(good, "the middles between tiny doubles, in all their digits");
+}
+
 /* A decimal of up to 30 digits or so, anywhere in the range of double. */
 static size_t random_decimal(uint64_t *x, char *out) {
   char *to = out;
@@ -348,6 +388,7 @@ int main(void) {
     test_corpora();
     test_bits();
     test_long();
+    test_middles();
     test_round_trips();
     test_types();
   }
