@@ -79,11 +79,11 @@ const char *mrpc_doc_raw(const mrpc_doc *doc, uint32_t i, size_t *len) {
   return doc->text + start;
 }
 
-/* The raw string is walked one escape at a time, so that no memory is needed;
- * an escape of six bytes makes three at most, one of twelve makes four. */
+/* The raw string is walked one escape at a time, so that no memory is needed
+ * but for the longest of them, a surrogate pair. */
 static bool unescaped_is(const char *raw, size_t rawlen, const char *text,
                          size_t len) {
-  char bytes[4];
+  char bytes[12];
   size_t at = 0, done = 0;
   while (at < rawlen) {
     size_t step = mrpc_json_escape_length(raw + at);

@@ -60,8 +60,8 @@ static char *put_unescaped(char *out, const char *raw, size_t len) {
   return put_utf8(out, c);
 }
 
-/* What is written never overtakes what is read, so that where sixteen bytes
- * are left to read there is room for sixteen, too. */
+/* What is written never overtakes what is read, so that where a block is left
+ * to read there is room for one, too. */
 size_t mrpc_json_unescape(const char *raw, size_t len, char *out) {
   const char *end = raw + len;
   char *to = out;
@@ -71,6 +71,11 @@ size_t mrpc_json_unescape(const char *raw, size_t len, char *out) {
       raw += n;
       to += n;
       if (n == 16) continue;
+    } else if (end - raw >= 8) {
+      unsigned n = mrpc_copy8(to, raw, '\\');
+      raw += n;
+      to += n;
+      if (n == 8) continue;
     } else if (*raw != '\\') {
       *to++ = *raw++;
       continue;

@@ -190,10 +190,12 @@ static const char *hard_number(mrpc_doc *doc, const char *start, const char *p,
 MRPC_INLINE const char *integer(state *s, const char *start, const char *p,
                                 uint64_t value, mrpc_node *node) {
   bool negative = *start == '-';
-  size_t count = (size_t)(p - start) - negative;
-  if (MRPC_UNLIKELY(count > 19 || value > (uint64_t)INT64_MAX + negative ||
-                    (negative && value == 0)))
-    return hard_number(s->doc, start, p, node);
+  /* Eighteen digits always fit; -0 is a double. */
+  if (MRPC_UNLIKELY(p - start > 18 || (negative && value == 0))) {
+    size_t count = (size_t)(p - start) - negative;
+    if (count > 19 || value > (uint64_t)INT64_MAX + negative || value == 0)
+      return hard_number(s->doc, start, p, node);
+  }
   *node = (mrpc_node){.type = MRPC_JSON_INT,
                       .size = (uint32_t)(start - s->doc->text),
                       .u.i = (int64_t)(negative ? 0 - value : value)};

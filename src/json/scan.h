@@ -111,7 +111,15 @@ MRPC_INLINE unsigned mrpc_special16(const char *p) {
 #endif
 }
 
-/* Copies sixteen bytes; how many stand before the first that is `stop`? */
+/* Copies eight bytes; how many stand before the first that is `stop`? */
+MRPC_INLINE unsigned mrpc_copy8(char *to, const char *p, char stop) {
+  uint64_t word = mrpc_load8(p);
+  mrpc_store8(to, word);
+  uint64_t hit = mrpc_zeros8(word ^ MRPC_EACH((uint8_t)stop));
+  return hit ? (unsigned)__builtin_ctzll(hit) / 8 : 8;
+}
+
+/* The same of sixteen. */
 MRPC_INLINE unsigned mrpc_copy16(char *to, const char *p, char stop) {
 #ifdef MRPC_SSE2
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
@@ -119,10 +127,8 @@ MRPC_INLINE unsigned mrpc_copy16(char *to, const char *p, char stop) {
   int hit = _mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8(stop)));
   return (unsigned)__builtin_ctz((unsigned)hit | 0x10000);
 #else
-  memcpy(to, p, 16);
-  unsigned n = 0;
-  while (n < 16 && p[n] != stop) n++;
-  return n;
+  unsigned n = mrpc_copy8(to, p, stop);
+  return n < 8 ? n : 8 + mrpc_copy8(to + 8, p + 8, stop);
 #endif
 }
 
@@ -147,8 +153,12 @@ MRPC_INLINE uint32_t mrpc_indent32(const char *p) {
     bits |= (uint32_t)_mm_movemask_epi8(blank) << i;
   }
 #else
-  for (int i = 0; i < 32 && (p[i] == ' ' || p[i] == '\n'); i++)
-    bits |= (uint32_t)1 << i;
+  for (int i = 0; i < 32; i += 8) {
+    uint64_t word = mrpc_load8(p + i);
+    bits |= mrpc_bits8(mrpc_zeros8(word ^ MRPC_EACH(' ')) |
+                       mrpc_zeros8(word ^ MRPC_EACH('\n')))
+            << i;
+  }
 #endif
   return ~bits;
 }
