@@ -1,0 +1,164 @@
+-- Scripts that break what they can reach: the host must go on serving, and the
+-- other files with it.
+local support = require "support"
+
+after_each(support.clean)
+
+local GOOD = [[
+  local M = {}
+  function M.one() return 1 end
+  function M.list() return { "a", { b = rpc.array {} }, rpc.null } end
+  function M.wait() rpc.sleep(0.001) return "waited" end
+  function M.fail() rpc.error(7, "meant") end
+  return M]]
+
+-- Serves a bad file beside a good one, calls `bad`, then the good one's methods.
+local function survives(title, text, expected)
+  it(title, function()
+    local there, self = support.serve_client(
+      { ["good.lua"] = GOOD, ["bad.lua"] = text },
+      { listen = { "tcp://127.0.0.1:0" }, config = "{ limits = { handler = 0.5, wait = 1 } }" })
+    local answer, raw = there:call("bad")
+    if expected then
+      local got = answer.error and answer.error.code or answer.result
+      assert.equal(expected, got, raw)
+    end
+    assert.equal(1, there:result("good.one"))
+    assert.equal('["a",{"b":[]},null]', there:raw("good.list"))
+    assert.equal("waited", there:result("good.wait"))
+    assert.equal(7, there:failure("good.fail").code)
+    assert.is_nil(self.code, self.err)
+  end)
+end
+
+describe("a script that", function()
+  survives("loops for ever in a task that it spawned",
+    "return function() rpc.spawn(function() while true do end end) return 2 end", 2)
+  survives("loops for ever in a timer",
+    "return function() rpc.after(0, function() while true do end end) return 2 end", 2)
+  survives("loops for ever in a callback of luv", [[
+    local uv = require "luv"
+    return function()
+      local t = uv.new_timer()
+      t:start(0, 0, function() t:close() while true do end end)
+      return 2
+    end]], 2)
+  survives("loops for ever in __close", [[
+    return function()
+      local x <close> = setmetatable({}, { __close = function() while true do end end })
+    end]], -32053)
+  survives("loops for ever in __close after it was ended", [[
+    return function()
+      local x <close> = setmetatable({}, { __close = function() while true do end end })
+      while true do end
+    end]], -32053)
+  survives("loops for ever in metamethods", [[
+    return function()
+      return setmetatable({}, { __index = function() while true do end end }).x
+    end]], -32053)
+  survives("loops for ever while its result is written", [[
+    return function()
+      local t = setmetatable({}, { __pairs = function() while true do end end,
+        __index = function() while true do end end, __len = function() while true do end end })
+      return t
+    end]])
+  survives("waits again and again for no time", [[
+    return function()
+      rpc.spawn(function() while true do rpc.sleep(0) end end)
+      return 2
+    end]], 2)
+  survives("spawns tasks in a loop", [[
+    return function() while true do rpc.spawn(function() end) end end]], -32053)
+  survives("spawns tasks that wait in a loop", [[
+    return function() while true do rpc.spawn(rpc.sleep, 0.01) end end]], -32053)
+  survives("starts ten thousand timers of no time", [[
+    return function() for _ = 1, 10000 do rpc.after(0, function() end) end return 2 end]], 2)
+  survives("fails in __gc", [[
+    return function()
+      for _ = 1, 100 do setmetatable({}, { __gc = function() error("in gc") end }) end
+      collectgarbage() collectgarbage()
+      return 2
+    end]], 2)
+  survives("waits in __gc", [[
+    return function()
+      setmetatable({}, { __gc = function() rpc.sleep(0.01) end })
+      collectgarbage()
+      return 2
+    end]], 2)
+  survives("raises from __close after an error", [[
+    return function()
+      local x <close> = setmetatable({}, { __close = function() error("second") end })
+      error("first")
+    end]], -32603)
+  survives("wakes a wait twice, late, and from another call", [[
+    local kept
+    return function()
+      local v = rpc.await(function(resume) kept = resume rpc.after(0.01, resume) end)
+      kept(1) kept(2)
+      rpc.after(0.01, function() kept(3) end)
+      return 2
+    end]], 2)
+  survives("closes, resumes and wraps the coroutine that it runs in", [[
+    return function()
+      local co = coroutine.running()
+      pcall(coroutine.close, co)
+      pcall(coroutine.resume, co)
+      return 2
+    end]], 2)
+  survives("yields out of its call",
+    "return function() return coroutine.yield(1, 2, 3) or 2 end")
+  survives("leaves a coroutine that waits behind", [[
+    return function()
+      local co = coroutine.create(function() rpc.sleep(0.05) end)
+      rpc.spawn(function() coroutine.resume(co) end)
+      return 2
+    end]], 2)
+  survives("changes its limits with the debug library", [[
+    return function()
+      if debug and debug.sethook then debug.sethook() end
+      while true do if debug and debug.sethook then debug.sethook() end end
+    end]])
+  survives("nests pcall until the C stack ends", [[
+    local function deep() return pcall(deep) end
+    return function() deep() return 2 end]])
+  survives("nests coroutines until the C stack ends", [[
+    local function deep(n) return coroutine.wrap(deep)(n + 1) end
+    return function() return deep(1) end]], -32603)
+  survives("searches with a pattern that never ends well", [[
+    return function() return #string.rep("x", 1e6):gsub("x", "y") > 0 and 2 end]], 2)
+  survives("returns a table whose metamethods fail", [[
+    return function()
+      local t = setmetatable({ 1 }, {
+        __len = function() error("len") end, __pairs = function() error("pairs") end,
+        __index = function() error("index") end, __name = 5, __metatable = false,
+      })
+      return t
+    end]])
+  survives("raises its own error value again and again", [[
+    local e = setmetatable({}, { __tostring = function(self) error(self) end,
+      __index = function(self) error(self) end })
+    return function() error(e) end]], -32603)
+  survives("makes an error object of strange parts", [[
+    return function()
+      error(setmetatable({ code = 2^63, message = ("m"):rep(100000), data = print }, {}))
+    end]])
+  survives("prints without end of line, and binary", [[
+    return function() print(("\0\27[2J\xff"):rep(1000)) io.stderr:write("no end") return 2 end]], 2)
+  survives("changes the working directory and the environment", [[
+    return function()
+      local uv = require "luv"
+      uv.chdir("/")
+      uv.os_setenv("LANG", "x")
+      return 2
+    end]], 2)
+  survives("kills its collector", [[
+    return function() collectgarbage("stop") for _ = 1, 1e5 do local _ = {} end
+      collectgarbage("restart") return 2 end]], 2)
+  survives("throws away its modules", [[
+    return function()
+      for k in pairs(package.loaded) do package.loaded[k] = nil end
+      package.path, package.cpath = 5, nil
+      pcall(require, "nowhere")
+      return 2
+    end]], 2)
+end)
