@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool is_directory(const command *self, const char *dir) {
+bool local_is_directory(const command *self, const char *dir) {
   struct stat st;
   const char *why = "it is no directory";
   if (stat(dir, &st))
@@ -39,7 +39,7 @@ int local_run(const command *self, const char *dir, local_fn fn, void *ud) {
   mrpc_host *host = NULL;
   mrpc_env_config env_config = {0};
   mrpc_host_config config;
-  if (!is_directory(self, dir)) return EXIT_FAULT;
+  if (!local_is_directory(self, dir)) return EXIT_FAULT;
   mrpc_host_config_init(&config);
   config.methods = dir;
   config.no_watch = true;

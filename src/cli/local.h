@@ -9,6 +9,8 @@
 /* What to do with the loaded host; gives the exit code. */
 typedef int (*local_fn)(mrpc_host *host, const mrpc_report *report, void *ud);
 
+/* Is it a directory? Says on stderr why not. */
+bool local_is_directory(const command *self, const char *dir);
 /* Loads `dir` once and calls `fn` whatever the load's end was. The exit code;
  * says on stderr why there was no load. */
 int local_run(const command *self, const char *dir, local_fn fn, void *ud);

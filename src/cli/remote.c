@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 typedef struct progress {
   const remote_call *call;
@@ -156,7 +157,8 @@ static int start(progress *p) {
   }
   start_alarm(p->host, call->timeout);
   mrpc_host_run(p->host);
-  return p->settled ? p->code : complain_late(p);
+  if (!p->settled) settle(p, complain_late(p));
+  return p->code;
 }
 
 int remote_run(const remote_call *call) {
@@ -174,6 +176,7 @@ int remote_run(const remote_call *call) {
     code = start(&p);
   p.settled = true;
   signal(SIGALRM, SIG_IGN);
+  if (has_rung) _exit(code); /* a resolver may not give up for long */
   mrpc_host_free(p.host);
   mrpc_env_free(p.env);
   return code;

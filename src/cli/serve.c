@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * moonrpc serve: flags and config file become a host; signals steer it. */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/local.h"
 
 static const char default_url[] = "http://127.0.0.1:4000";
 
@@ -194,12 +192,7 @@ static int run_host(server *s, const mrpc_host_config *config) {
 static int serve(server *s, mrpc_host_config *config) {
   mrpc_env_config env_config = {
       .log = cli_log, .log_ud = &s->sink, .log_level = config->log_level};
-  struct stat st;
-  if (stat(config->methods, &st)) {
-    fprintf(stderr, "moonrpc %s: %s: %s\n", s->self->name, config->methods,
-            strerror(errno));
-    return EXIT_FAULT;
-  }
+  if (!local_is_directory(s->self, config->methods)) return EXIT_FAULT;
   cli_log_init(&s->sink, config->log_json);
   raise_file_limit();
   int rc = mrpc_env_new(&env_config, &s->env);

@@ -3,8 +3,8 @@
  * Connections that we open: an address becomes a stream, its framing and a
  * peer whose calls both sides may make. */
 #include <stdio.h>
+#include <string.h>
 
-#include "host/admin.h"
 #include "host/endpoint.h"
 #include "http/client.h"
 #include "transport/connect.h"
@@ -38,20 +38,11 @@ static int make_framing(client *c, mrpc_framing **out) {
 }
 
 static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
-  mrpc_host *host = c->host;
   mrpc_framing *framing;
   int rc = make_framing(c, &framing);
-  if (rc) return rc;
-  mrpc_peer_config config = {
-      .env = host->env,
-      .dispatch = host->dispatch,
-      .limits = &host->config.limits,
-      .transport = mrpc_url_transport(&c->url),
-      .address = c->url.text,
-      .on_wake = mrpc_conn_wake,
-      .ud = conn,
-  };
-  return mrpc_peer_new(&config, framing, out);
+  return rc ? rc
+            : mrpc_endpoint_peer(c->host, &c->url, conn, c->url.text, framing,
+                                 out);
 }
 
 /* Leaves what was wrong with the connection in the host's error. */
@@ -96,7 +87,7 @@ static void on_connect(mrpc_conn *conn, void *ud) {
   conn->on_close = on_end;
   conn->ud = c;
   conn->peer = peer;
-  mrpc_host_note_open(host, conn);
+  host->connections++;
   c->on_open(peer, c->ud);
   mrpc_conn_open(conn, peer);
 }

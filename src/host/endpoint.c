@@ -30,18 +30,14 @@ static int make_framing(mrpc_endpoint *e, mrpc_framing **out) {
   return mrpc_framing_http(host->env, &config, out);
 }
 
-static int make_peer(mrpc_endpoint *e, mrpc_conn *conn, mrpc_peer **out) {
-  mrpc_host *host = e->host;
-  mrpc_framing *framing;
-  char address[80];
-  int rc = make_framing(e, &framing);
-  if (rc) return rc;
-  mrpc_conn_address(conn, false, address, sizeof address);
+int mrpc_endpoint_peer(mrpc_host *host, const mrpc_url *url, mrpc_conn *conn,
+                       const char *address, mrpc_framing *framing,
+                       mrpc_peer **out) {
   mrpc_peer_config config = {
       .env = host->env,
       .dispatch = host->dispatch,
       .limits = &host->config.limits,
-      .transport = mrpc_url_transport(&e->url),
+      .transport = mrpc_url_transport(url),
       .address = address,
       .on_wake = mrpc_conn_wake,
       .reject_duplicate_ids = host->config.reject_duplicate_ids,
@@ -49,6 +45,15 @@ static int make_peer(mrpc_endpoint *e, mrpc_conn *conn, mrpc_peer **out) {
       .ud = conn,
   };
   return mrpc_peer_new(&config, framing, out);
+}
+
+static int make_peer(mrpc_endpoint *e, mrpc_conn *conn, mrpc_peer **out) {
+  mrpc_framing *framing;
+  char address[80];
+  int rc = make_framing(e, &framing);
+  if (rc) return rc;
+  mrpc_conn_address(conn, address, sizeof address);
+  return mrpc_endpoint_peer(e->host, &e->url, conn, address, framing, out);
 }
 
 static void on_close(mrpc_conn *conn, void *ud) {
@@ -71,7 +76,7 @@ static int converse(mrpc_endpoint *e, mrpc_conn *conn) {
   }
   conn->on_close = on_close;
   conn->ud = e;
-  mrpc_host_note_open(e->host, conn);
+  e->host->connections++;
   mrpc_conn_open(conn, peer);
   return MRPC_OK;
 }
@@ -80,10 +85,18 @@ static void on_accept(mrpc_conn *conn, void *ud) {
   converse(ud, conn);
 }
 
+static int take_stdio(mrpc_endpoint *e) {
+  int rc = mrpc_stdio_new(e->host->loop, &e->stdio);
+  if (rc) return rc;
+  e->stdio->on_close = on_close;
+  e->stdio->ud = e;
+  return MRPC_OK;
+}
+
 static int bind_address(mrpc_endpoint *e) {
   mrpc_loop *loop = e->host->loop;
   const mrpc_url *url = &e->url;
-  if (url->kind == MRPC_URL_STDIO) return mrpc_stdio_new(loop, &e->stdio);
+  if (url->kind == MRPC_URL_STDIO) return take_stdio(e);
   if (url->file[0])
     return mrpc_listen_unix(loop, url->file, on_accept, e, &e->listener);
   return mrpc_listen_tcp(loop, url->host, url->port, on_accept, e,

@@ -30,4 +30,9 @@ void mrpc_endpoint_close(mrpc_endpoint *endpoint);
 /* Its streams must be closed already. */
 void mrpc_endpoint_free(mrpc_endpoint *endpoint);
 
+/* A peer for a conversation over `conn` at `url`. Takes the framing. */
+int mrpc_endpoint_peer(mrpc_host *host, const mrpc_url *url,
+                       struct mrpc_conn *conn, const char *address,
+                       mrpc_framing *framing, mrpc_peer **out);
+
 #endif

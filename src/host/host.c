@@ -300,11 +300,6 @@ int mrpc_host_step(mrpc_host *host, uint64_t budget_us) {
   return host->state == MRPC_HOST_ENDED ? MRPC_ECLOSED : MRPC_OK;
 }
 
-void mrpc_host_note_open(mrpc_host *host, mrpc_conn *conn) {
-  (void)conn;
-  host->connections++;
-}
-
 void mrpc_host_note_close(mrpc_host *host, mrpc_conn *conn) {
   mrpc_admin_add_stats(&host->ended, conn->peer);
   if (host->state == MRPC_HOST_SERVING)

@@ -62,9 +62,8 @@ struct mrpc_host {
 /* Keeps a phrase as the host's error; answers `code`. */
 int mrpc_host_fail(mrpc_host *host, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A conversation begins, or has ended: counts, and ends the host when it was
- * the last one. */
-void mrpc_host_note_open(mrpc_host *host, struct mrpc_conn *conn);
+/* A conversation has ended: adds up its counters, lets a waiting connection
+ * in, and ends the host when it was the last one. */
 void mrpc_host_note_close(mrpc_host *host, struct mrpc_conn *conn);
 
 #endif

@@ -174,7 +174,7 @@ static bool flush(mrpc_conn *s) {
     if (n > 0) mrpc_peer_sent(s->peer, (size_t)n);
     if ((size_t)n == len) continue;
     len = mrpc_peer_output(s->peer, &bytes);
-    if (write_later(s, bytes, len)) return false;
+    if (len && write_later(s, bytes, len)) return false;
   }
   return true;
 }
@@ -283,18 +283,16 @@ mrpc_conn *mrpc_conn_find(mrpc_loop *loop, const mrpc_peer *peer) {
   return NULL;
 }
 
-void mrpc_conn_address(const mrpc_conn *s, bool ours, char *out, size_t size) {
+void mrpc_conn_address(const mrpc_conn *s, char *out, size_t size) {
   struct sockaddr_storage addr;
   int len = sizeof addr;
   char host[64];
   out[0] = '\0';
   if (!s->in || s->in->type != UV_TCP) return;
-  const uv_tcp_t *tcp = &s->handle.tcp;
   struct sockaddr *sa = (struct sockaddr *)&addr;
-  if (ours ? uv_tcp_getsockname(tcp, sa, &len)
-           : uv_tcp_getpeername(tcp, sa, &len))
+  if (uv_tcp_getpeername(&s->handle.tcp, sa, &len) ||
+      uv_ip_name(sa, host, sizeof host))
     return;
-  if (uv_ip_name(sa, host, sizeof host)) return;
   bool six = sa->sa_family == AF_INET6;
   unsigned port = six ? ((struct sockaddr_in6 *)&addr)->sin6_port
                       : ((struct sockaddr_in *)&addr)->sin_port;

@@ -75,9 +75,8 @@ mrpc_conn *mrpc_conn_find(mrpc_loop *loop, const mrpc_peer *peer);
 /* Bytes from a file end of the stream; len 0: its end; negative: an error. */
 void mrpc_conn_feed(mrpc_conn *stream, const char *bytes, ssize_t len);
 
-/* "127.0.0.1:5000", "[::1]:5000", or "" for what has no address. */
-void mrpc_conn_address(const mrpc_conn *stream, bool ours, char *out,
-                       size_t size);
+/* Of the other end: "127.0.0.1:5000", "[::1]:5000", or "" for what has none. */
+void mrpc_conn_address(const mrpc_conn *stream, char *out, size_t size);
 /* Is it a Unix socket whose other end runs as our own user? */
 bool mrpc_conn_is_owner(const mrpc_conn *stream);
 
