@@ -107,8 +107,9 @@ static int go_on(lua_State *L, lua_State *co, int nargs, int style) {
   rt->running = L;
   rt->pins -= pin;
   if (rt->alarmed) mrpc_limit_arm(L);
-  if (task && task->killed && status != LUA_OK) {
-    if (lua_status(co) != LUA_OK && task->mute != co) close_coroutine(L, co);
+  if (status != LUA_OK && mrpc_is_killed(L)) {
+    bool is_mute = task && task->mute == co;
+    if (lua_status(co) != LUA_OK && !is_mute) close_coroutine(L, co);
     return mrpc_limit_throw(L);
   }
   if (status == LUA_YIELD && task && task->state != MRPC_TASK_RUNNING) {

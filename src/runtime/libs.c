@@ -7,6 +7,7 @@
 
 #include "runtime/api.h"
 #include "runtime/coroutine.h"
+#include "runtime/finalizer.h"
 #include "runtime/protect.h"
 
 /* Exported, but not in cjson's header. */
@@ -55,6 +56,7 @@ int mrpc_libs_open(lua_State *L) {
   preload(L, "cjson.safe", luaopen_cjson_safe);
   mrpc_protect_open(L);
   mrpc_coroutine_open(L);
+  mrpc_finalizer_open(L);
   mrpc_api_open(L);
   return 0;
 }

@@ -13,6 +13,8 @@
  * resumed them, closes them and throws on. */
 #include "runtime/limit.h"
 
+#include <lauxlib.h>
+
 #include "runtime/schedule.h"
 #include "runtime/text.h"
 
@@ -87,7 +89,9 @@ static void begin_grace(lua_State *L, mrpc_task *task) {
 }
 
 int mrpc_limit_throw(lua_State *L) {
-  begin_grace(L, mrpc_runtime_of(L)->current);
+  mrpc_runtime *rt = mrpc_runtime_of(L);
+  if (rt->finalizer_late) return luaL_error(L, "a finalizer ran too long");
+  begin_grace(L, rt->current);
   lua_pushlightuserdata(L, (void *)&kill_value);
   return lua_error(L);
 }

@@ -22,8 +22,8 @@ int mrpc_protect(mrpc_runtime *runtime, lua_CFunction fn, void *arg) {
 }
 
 bool mrpc_is_killed(lua_State *L) {
-  const mrpc_task *task = mrpc_runtime_of(L)->current;
-  return task && task->killed;
+  const mrpc_runtime *rt = mrpc_runtime_of(L);
+  return rt->finalizer_late || (rt->current && rt->current->killed);
 }
 
 void mrpc_rethrow_kill(lua_State *L) {

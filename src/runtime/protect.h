@@ -13,7 +13,8 @@
  * userdata. MRPC_ENOMEM, MRPC_ESCRIPT; the error value is dropped. */
 int mrpc_protect(mrpc_runtime *runtime, lua_CFunction fn, void *arg);
 
-/* Was the current task killed? Then nobody may catch what is being thrown. */
+/* Was the current task, or a finalizer, killed? Then nobody may catch what is
+ * being thrown. */
 bool mrpc_is_killed(lua_State *L);
 /* Throws on when the current task was killed. stack: [error] -> [error] */
 void mrpc_rethrow_kill(lua_State *L);

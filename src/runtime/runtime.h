@@ -63,6 +63,9 @@ struct mrpc_runtime {
   uint32_t slices;               /* numbers given so far */
   volatile sig_atomic_t alarmed; /* coroutines that run get the hook */
 
+  uint64_t finalizer_since; /* when one was seen running; finalizer.c */
+  bool finalizer_late;      /* it must end */
+
   const void *array_meta;  /* addresses of rpc.array's and rpc.object's */
   const void *object_meta; /* metatables */
   mrpc_key *keys;          /* cache of the keys of decoded objects */

@@ -169,6 +169,8 @@ static void test_memory(script *s) {
   s->quiet = false;
 }
 
+static unsigned unanswered;
+
 static void test_oom(oom *o) {
   static const char *const calls[] = {"subtract", "echo",       "fail",
                                       "meant",    "closing",    "count",
@@ -176,8 +178,11 @@ static void test_oom(oom *o) {
   static script s;
   s = (script){.talk.mem = *o, .quiet = true, .config.dev = true};
   if (script_open(&s, text) == MRPC_OK)
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-      script_call(&s, calls[i], "[\"some longer text\",{\"a\":[]}]");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+      const char *got =
+          script_call(&s, calls[i], "[\"some longer text\",{\"a\":[]}]");
+      if (!*got && mrpc_peer_wants_read(s.talk.peer)) unanswered++;
+    }
   script_end(&s);
   *o = s.talk.mem;
 }
@@ -194,5 +199,6 @@ int main(void) {
   test_dev();
   oom_each("calls", test_oom, false);
   oom_each("calls, no memory any more", test_oom, true);
+  ok(unanswered == 0, "every call was answered, with its result or an error");
   return tap_finish();
 }

@@ -11,6 +11,8 @@
 #define GIVEN_UP "\"error\":{\"code\":-32800,\"message\":\"Request cancelled\"}"
 #define ENDING "\"error\":{\"code\":-32054,\"message\":\"Shutting down\"}"
 
+static unsigned unanswered;
+
 static const char waits[] =
     "local M, kept = {}, nil\n"
     "local function wait(v) rpc.sleep(1) return v end\n"
@@ -470,6 +472,24 @@ static const char endless[] =
     "function M.seen() return rawget(M, 'was_closed') == true end\n"
     "function M.spawned() rpc.spawn(loop) return 'alive' end\n"
     "function M.one() return 1 end\n"
+    "local function collect(f)\n"
+    "  setmetatable({}, {__gc = f}) collectgarbage() return 'collected'\n"
+    "end\n"
+    "function M.final() return collect(loop) end\n"
+    "function M.final_deep()\n"
+    "  return collect(function()\n"
+    "    while true do pcall(coroutine.wrap(loop)) end\n"
+    "  end)\n"
+    "end\n"
+    "function M.final_wait() return collect(function() rpc.sleep(1) end) end\n"
+    "function M.final_yield()\n"
+    "  return collect(function() coroutine.yield() end)\n"
+    "end\n"
+    "function M.final_fine()\n"
+    "  local seen\n"
+    "  collect(function(o) seen = type(o) end)\n"
+    "  return seen\n"
+    "end\n"
     "return M\n";
 
 /* Each look at the clock takes a millisecond, so that loops pass time. */
@@ -500,32 +520,74 @@ static void test_kill(void) {
   script_is(&s, "bursts", "[]", "");
   for (int i = 0; i < 100; i++) talk_pass(&s.talk, 1);
   ok(strstr(talk_take(&s.talk), "-32053"), "run time adds up over waits");
+  script_is(&s, "one", "[]", "\"result\":1");
   ok(script_end(&s), "no leak");
 }
 
-static void test_oom(oom *o) {
-  static const char *const calls[] = {"in_pcall", "in_xpcall",      "both",
-                                      "closing",  "closing_failed", "await"};
-  static const char *const others[] = {"nested", "status", "wrap_fail"};
-  static const char *const more[] = {"spawn", "wait_for", "wait_failed",
-                                     "every", "after",    "sleeper"};
-  static const struct {
-    const char *text, *const *calls;
-    size_t count;
-  } rounds[] = {{waits, calls, 6}, {coroutines, others, 3}, {tasks, more, 6}};
+/* Finalizers run where Lua knows no hooks. */
+static void test_finalizers(void) {
+  static const char *const names[] = {"final", "final_deep", "final_wait",
+                                      "final_yield"};
+  static const char *const logged[] = {"ran too long", "ran too long",
+                                       "can't wait here", "yielded"};
   static script s;
-  for (size_t r = 0; r < 3; r++) {
-    s = (script){.talk.mem = *o, .quiet = true};
-    if (script_open(&s, rounds[r].text) == MRPC_OK) {
-      for (size_t i = 0; i < rounds[r].count; i++) {
-        script_call(&s, rounds[r].calls[i], "[]");
-        talk_pass(&s.talk, 1);
-      }
-      talk_pass(&s.talk, 5);
-    }
-    script_end(&s);
-    *o = s.talk.mem;
+  s.config.limits = &(mrpc_limits){.handler = 0.02};
+  s.tick = 1000000;
+  ok(script_open(&s, endless) == MRPC_OK, "opens");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    script_log(&s);
+    script_is(&s, names[i], "[]", "\"result\":\"collected\"");
+    ok(strstr(script_log(&s), logged[i]) != NULL, "it is logged");
   }
+  script_is(&s, "final_fine", "[]", "\"result\":\"table\"");
+  ok(script_end(&s), "no leak");
+}
+
+/* Calls these methods while an allocation fails; each must be answered, unless
+ * the connection itself had to be given up. */
+static void call_all(oom *o, const char *text, const char *const *names,
+                     size_t count) {
+  static script s;
+  s = (script){.talk.mem = *o, .quiet = true};
+  if (script_open(&s, text) == MRPC_OK) {
+    for (size_t i = 0; i < count; i++) {
+      size_t got = strlen(script_call(&s, names[i], "[]"));
+      for (int second = 0; second < 4; second++) {
+        talk_pass(&s.talk, 1);
+        got += strlen(talk_take(&s.talk));
+      }
+      if (!got && mrpc_peer_wants_read(s.talk.peer)) unanswered++;
+    }
+  }
+  script_end(&s);
+  *o = s.talk.mem;
+}
+
+static void oom_waits(oom *o) {
+  static const char *const names[] = {"in_pcall", "in_xpcall",      "both",
+                                      "closing",  "closing_failed", "early"};
+  call_all(o, waits, names, 6);
+}
+
+static void oom_coroutines(oom *o) {
+  static const char *const names[] = {"nested", "status", "wrap_fail"};
+  call_all(o, coroutines, names, 3);
+}
+
+static void oom_tasks(oom *o) {
+  static const char *const names[] = {"spawn", "wait_for", "wait_failed",
+                                      "every", "after",    "failing_timer"};
+  call_all(o, tasks, names, 6);
+}
+
+static void test_oom(void) {
+  for (int sticky = 0; sticky < 2; sticky++) {
+    oom_each("waits", oom_waits, sticky);
+    oom_each("coroutines", oom_coroutines, sticky);
+    oom_each("tasks", oom_tasks, sticky);
+  }
+  ok(unanswered == 0, "every call was answered");
+  if (unanswered) printf("# %u were not\n", unanswered);
 }
 
 int main(void) {
@@ -536,7 +598,7 @@ int main(void) {
   test_cancel();
   test_end();
   test_kill();
-  oom_each("waits", test_oom, false);
-  oom_each("waits, no memory any more", test_oom, true);
+  test_finalizers();
+  test_oom();
   return tap_finish();
 }
