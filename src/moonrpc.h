@@ -283,7 +283,8 @@ typedef void (*mrpc_answer_fn)(mrpc_peer *peer, const mrpc_answer *answer,
 
 /* Calls a method of the other side. `params` is JSON text of an array or an
  * object, or NULL. `timeout` in seconds; 0: limits.wait. MRPC_ESTATE where the
- * transport can't carry it or the peer has ended. */
+ * transport can't carry it or the peer has ended; MRPC_ELIMIT while more than
+ * limits.output is held for it, since it doesn't read. */
 int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
                    double timeout, mrpc_answer_fn fn, void *ud);
 int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params);

@@ -36,8 +36,10 @@ bool mrpc_peer_can_push(const mrpc_peer *peer) {
   return !peer->is_lost && f->vt->push && f->vt->can_push(f);
 }
 
+/* What we say unasked is bounded by one message beyond limits.output. */
 int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len) {
   if (!mrpc_peer_can_push(peer)) return MRPC_ESTATE;
+  if (peer->is_choked) return MRPC_ELIMIT;
   int rc = peer->framing->vt->push(peer->framing, json, len);
   if (rc) return rc;
   added(peer);

@@ -28,7 +28,8 @@ mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer);
 /* Can a message of our own be sent to it now? */
 bool mrpc_peer_can_push(const mrpc_peer *peer);
 /* Sends a whole JSON message of ours as it is (encoded once, for many peers).
- * MRPC_ESTATE where the transport can't carry it. */
+ * MRPC_ESTATE where the transport can't carry it, MRPC_ELIMIT as for
+ * mrpc_peer_notify. */
 int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len);
 /* While an mrpc_answer_fn runs: the document and node of the answer's value;
  * NULL when there is none (a timeout, a lost peer). */
