@@ -98,7 +98,7 @@ typedef struct mrpc_limits {
 /* Replaces zero fields by their defaults. */
 void mrpc_limits_init(mrpc_limits *limits);
 
-/* --- environment: what the embedder grants --------------------------------
+/* Environment: what the embedder grants.
  *
  * Memory, time and a place for log entries, shared by all objects made with
  * it. It keeps the deadlines: ask mrpc_timer_next when to wake, then call
@@ -142,7 +142,7 @@ uint64_t mrpc_timer_next(const mrpc_env *env);
 /* Runs what is due at `now`. */
 void mrpc_timer_run(mrpc_env *env, uint64_t now);
 
-/* --- dispatch: names to methods -------------------------------------------
+/* Dispatch: names to methods.
  *
  * A table of methods that many peers share. C functions stand in it beside
  * Lua ones. */
@@ -184,7 +184,7 @@ int mrpc_call_reply(mrpc_call *call, const char *json, size_t len);
 int mrpc_call_error(mrpc_call *call, int code, const char *message,
                     const char *data);
 
-/* --- peer: one conversation -----------------------------------------------
+/* Peer: one conversation.
  *
  * Bytes in, bytes out, both directions equal. Feed what arrived to
  * mrpc_peer_recv; send what mrpc_peer_output shows; report it with
@@ -289,7 +289,7 @@ int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
                    double timeout, mrpc_answer_fn fn, void *ud);
 int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params);
 
-/* --- runtime: a directory of Lua methods -----------------------------------
+/* Runtime: a directory of Lua methods.
  *
  * Loads every Lua file below a directory and keeps a dispatch supplied with
  * the methods that they define. A reload builds the changed files aside, in
@@ -373,7 +373,7 @@ void mrpc_runtime_interrupt(mrpc_runtime *runtime);
  * a sampling timer that decides when to interrupt. Async-signal-safe. */
 uint32_t mrpc_runtime_slice(const mrpc_runtime *runtime);
 
-/* --- host: the second door, on libuv ---------------------------------------
+/* Host: the second door, on libuv.
  *
  * Serves a directory of methods on any number of addresses, and calls other
  * servers. A host belongs to the thread that runs its loop.
@@ -483,7 +483,7 @@ int mrpc_host_connect(mrpc_host *host, const char *url,
                       mrpc_peer_open_fn on_open, mrpc_peer_fn on_close,
                       void *ud);
 
-/* --- JSON text, for programs ------------------------------------------------
+/* JSON text, for programs.
  *
  * What a program needs to make params and to show results. The texts that
  * these functions give are NUL-terminated and freed with mrpc_text_free; NULL

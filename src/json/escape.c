@@ -32,7 +32,7 @@ int mrpc_escape_check(const char *p, const char *end) {
   return second >= 0xdc00 && second <= 0xdfff ? 12 : -1;
 }
 
-/* --- unescaping: the string has been checked --- */
+/* Unescaping: the string has been checked. */
 
 static char *put_utf8(char *out, uint32_t c) {
   if (c < 0x80) {

@@ -103,7 +103,7 @@ bool mrpc_double_read(const char *text, size_t len, double *out) {
   return true;
 }
 
-/* --- comparison --- */
+/* Comparison. */
 
 /* Leading and trailing zeros go, so that equal numbers have equal digits.
  * Answers the exponent that the position of the point adds. */

@@ -85,7 +85,7 @@ MRPC_INLINE const char *skip_space(const state *s, const char *p) {
   return skip_bytes(p, s->end);
 }
 
-/* --- strings --- */
+/* Strings. */
 
 /* Steps over the characters at p that aren't ASCII. */
 static const char *many_utf8(mrpc_doc *doc, const char *p, const char *end) {
@@ -131,7 +131,7 @@ MRPC_INLINE const char *string(state *s, const char *p, mrpc_node *node,
   return p + 1;
 }
 
-/* --- other scalars --- */
+/* Other scalars. */
 
 MRPC_INLINE const char *literal(state *s, const char *p, const char *word,
                                 size_t len, uint8_t type, mrpc_node *node) {
@@ -251,7 +251,7 @@ MRPC_INLINE const char *number(state *s, const char *p, mrpc_node *node) {
   return integer(s, start, p, value, node);
 }
 
-/* --- containers --- */
+/* Containers. */
 
 /* `node` opens: it is the innermost container from here. */
 MRPC_INLINE void enter(state *s, mrpc_node *node, uint8_t type) {

@@ -56,7 +56,7 @@ MRPC_INLINE decimal shortest(uint64_t c, int q, bool narrow) {
   return (decimal){s ^ ((s ^ tens) & choose), k};
 }
 
-/* --- text --- */
+/* From digits to text. */
 
 /* Eight digits of a number below 10^8 as bytes, the first one lowest: halves,
  * then quarters, then digits, side by side in one word. */

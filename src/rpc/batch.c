@@ -21,8 +21,6 @@
 
 static void finish(mrpc_batch *batch);
 
-/* --- in ------------------------------------------------------------------- */
-
 /* Text that is sent when there is no memory to make any. */
 static const char no_memory[] =
     "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":"
@@ -123,8 +121,6 @@ void mrpc_batch_take(mrpc_peer *peer, const mrpc_message *msg) {
   mrpc_pool_give_batch(batch);
 }
 
-/* --- through -------------------------------------------------------------- */
-
 /* Keeps the message beyond the receive that it came with, and clears the marks
  * of its entries (see cancel.h). */
 static bool keep_text(mrpc_batch *batch) {
@@ -192,8 +188,6 @@ void mrpc_batch_abandon(mrpc_batch *batch) {
   }
   mrpc_pool_give_batch(batch);
 }
-
-/* --- out ------------------------------------------------------------------ */
 
 static bool is_first(const mrpc_batch *batch, const mrpc_call *call) {
   return batch->order.next == &call->in_batch;

@@ -15,8 +15,6 @@
 #include "rpc/envelope.h"
 #include "rpc/pool.h"
 
-/* --- birth and waiting ---------------------------------------------------- */
-
 mrpc_call *mrpc_call_new(mrpc_batch *batch, uint32_t id, bool is_notification) {
   mrpc_peer *peer = batch->peer;
   mrpc_call *call = mrpc_pool_take_call(peer->dispatch);
@@ -89,7 +87,7 @@ void mrpc_call_cancel(mrpc_call *call, bool is_silent) {
   if (fn) fn(call, call->cancel_ud);
 }
 
-/* --- what the method asks ------------------------------------------------- */
+/* What the method asks. */
 
 const mrpc_doc *mrpc_call_doc(const mrpc_call *call, uint32_t *params) {
   *params = call->params;
@@ -133,7 +131,7 @@ void mrpc_call_on_cancel(mrpc_call *call, mrpc_call_fn fn, void *ud) {
   call->cancel_ud = ud;
 }
 
-/* --- the answer ----------------------------------------------------------- */
+/* The answer. */
 
 /* The call is over. */
 static void end(mrpc_call *call, bool is_answered) {

@@ -155,7 +155,7 @@ struct mrpc_peer {
   bool is_over;    /* everything was cancelled and failed */
 };
 
-/* --- peer.c, life.c ------------------------------------------------------- */
+/* Of peer.c and life.c. */
 
 /* Are as many calls in flight as may be? An id is output to come, so that long
  * ones are bounded as output is. */
@@ -186,14 +186,14 @@ void mrpc_peer_pump(mrpc_peer *peer);
  */
 void mrpc_peer_end(mrpc_peer *peer);
 
-/* --- output.c ------------------------------------------------------------- */
+/* Of output.c. */
 
 /* Bytes of output that aren't sent yet; held counts those too that the framing
  * keeps back until it is their turn. */
 size_t mrpc_output_waiting(const mrpc_peer *peer);
 size_t mrpc_output_held(const mrpc_peer *peer);
 
-/* --- call.c --------------------------------------------------------------- */
+/* Of call.c. */
 
 /* A call in flight; a request stands last in the batch's order, with the id at
  * node `id` of the batch's document. NULL: out of memory. */
@@ -203,7 +203,7 @@ void mrpc_call_park(mrpc_call *call);
 /* Marks it and runs its on_cancel. A silent one is not answered. */
 void mrpc_call_cancel(mrpc_call *call, bool is_silent);
 
-/* --- deadline.c ----------------------------------------------------------- */
+/* Of deadline.c. */
 
 /* Starts the one timer. MRPC_ENOMEM. */
 int mrpc_deadline_open(mrpc_peer *peer);

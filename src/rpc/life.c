@@ -11,8 +11,6 @@
 #include "rpc/pending.h"
 #include "rpc/pool.h"
 
-/* --- birth and death ------------------------------------------------------ */
-
 static void init(mrpc_peer *peer, const mrpc_peer_config *config) {
   const mrpc_mem *mem = &config->env->mem;
   peer->env = config->env;
@@ -141,7 +139,7 @@ void mrpc_peer_drain(mrpc_peer *peer) {
   mrpc_deadline_update(peer);
 }
 
-/* --- what the embedder asks ----------------------------------------------- */
+/* What the embedder asks. */
 
 /* Has everything come to its end, output aside? A framing that can drain says
  * by itself when its last message is through. */

@@ -20,8 +20,6 @@ enum { LARGE = 4096 }; /* bytes of a message */
 
 static void finish_input(mrpc_peer *peer);
 
-/* --- what holds it back --------------------------------------------------- */
-
 /* Is a limit reached? While a call of ours waits for the other side its
  * messages are taken all the same, for its answer is among them. */
 static bool is_limited(const mrpc_peer *peer) {
@@ -70,8 +68,6 @@ void mrpc_peer_wake(mrpc_peer *peer) {
   peer->on_wake(peer, peer->ud);
   peer->is_waking = was_waking;
 }
-
-/* --- input ---------------------------------------------------------------- */
 
 void mrpc_peer_clear_rest(mrpc_peer *peer) {
   mrpc_buf_clear(&peer->rest);

@@ -16,8 +16,6 @@ typedef struct pending {
   void *ud;
 } pending;
 
-/* --- out ------------------------------------------------------------------ */
-
 static void forget(pending *p) {
   mrpc_peer *peer = p->peer;
   mrpc_timer_stop(&peer->env->timers, &p->timer);
@@ -103,8 +101,6 @@ int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
 int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params) {
   return send(peer, method, params, 0);
 }
-
-/* --- back ----------------------------------------------------------------- */
 
 static void count_stray(mrpc_peer *peer, mrpc_warning kind, const char *what,
                         const char *why) {

@@ -39,7 +39,7 @@ JSON_HELPER char *json_read_file(const char *path, size_t *len) {
   return text;
 }
 
-/* --- do the nodes hang together? --- */
+/* Do the nodes hang together? */
 
 JSON_HELPER const char *json_check_container(const mrpc_doc *doc, uint32_t i) {
   const mrpc_node *node = &doc->nodes[i];
@@ -127,7 +127,7 @@ JSON_HELPER const char *json_check_nodes(const mrpc_doc *doc) {
   return fault;
 }
 
-/* --- is it the same when it is written again? --- */
+/* Is it the same when it is written again? */
 
 JSON_HELPER void json_write_scalar(const mrpc_doc *doc, uint32_t i,
                                    mrpc_buf *out) {

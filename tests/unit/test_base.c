@@ -11,7 +11,7 @@
 static oom counter;
 static const mrpc_mem mem = {oom_alloc, &counter};
 
-/* --- memory --------------------------------------------------------------- */
+/* Memory. */
 
 static void memory(void) {
   char *ptr = mrpc_mem_new(&mem, 100);
@@ -37,7 +37,7 @@ static void memory(void) {
   ok(counter.live == 0, "all memory came back");
 }
 
-/* --- buffers -------------------------------------------------------------- */
+/* Buffers. */
 
 static void buffer(void) {
   mrpc_buf b;
@@ -105,7 +105,7 @@ static void buffer_memory(void) {
   ok(counter.live == 0, "all memory came back");
 }
 
-/* --- arena ---------------------------------------------------------------- */
+/* Arena. */
 
 static void arena(void) {
   mrpc_arena a;
@@ -142,7 +142,7 @@ static void arena(void) {
   mrpc_arena_clear(&a);
 }
 
-/* --- maps ----------------------------------------------------------------- */
+/* Maps. */
 
 static void map(void) {
   mrpc_map m;
@@ -264,7 +264,7 @@ static void map_lengths(void) {
   mrpc_map_clear(&m);
 }
 
-/* --- lists ---------------------------------------------------------------- */
+/* Lists. */
 
 typedef struct item {
   int value;
@@ -294,7 +294,7 @@ static void list(void) {
   ok(mrpc_list_is_empty(&head), "empty again");
 }
 
-/* --- timers --------------------------------------------------------------- */
+/* Timers. */
 
 typedef struct alarm_clock {
   mrpc_timer timer;
@@ -403,7 +403,7 @@ static void timer_memory(void) {
   for (int i = 0; i < 100; i++) clocks[i] = (alarm_clock){0};
 }
 
-/* --- environment ---------------------------------------------------------- */
+/* Environment. */
 
 static uint64_t fixed_clock(void *ud) {
   return *(uint64_t *)ud;

@@ -23,7 +23,7 @@ static size_t length(const char *(*get)(const mrpc_call *, size_t *),
   return len;
 }
 
-/* --- answers -------------------------------------------------------------- */
+/* Answers. */
 
 static void look(mrpc_call *call, void *ud) {
   (void)ud;
@@ -111,7 +111,7 @@ static void notification(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
-/* --- cancellation --------------------------------------------------------- */
+/* Cancellation. */
 
 #define CANCEL(id) NOTE("$/cancelRequest", "{\"id\":" id "}")
 #define SILENCE(id) NOTE("notifications/cancelled", "{\"requestId\":" id "}")

@@ -178,7 +178,7 @@ static void test_errors(void) {
   mrpc_doc_clear(&doc);
 }
 
-/* --- depth --- */
+/* Depth. */
 
 static void test_depth(void) {
   mrpc_doc doc;
@@ -245,7 +245,7 @@ static void test_stack(void) {
   mrpc_doc_clear(&doc);
 }
 
-/* --- memory --- */
+/* Memory. */
 
 static void test_reuse(void) {
   oom o = {0};

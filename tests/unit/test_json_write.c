@@ -14,7 +14,7 @@ enum { LENGTHS = 36, ROOM = 512 };
 
 static mrpc_mem mem = {mrpc_mem_default, NULL};
 
-/* --- strings --- */
+/* Strings. */
 
 /* What a character becomes. */
 typedef struct form {
@@ -163,7 +163,7 @@ static void test_text(void) {
   }
 }
 
-/* --- numbers --- */
+/* Numbers. */
 
 static bool check_int(int64_t value, size_t limit) {
   char want[32];

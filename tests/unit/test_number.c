@@ -260,7 +260,7 @@ static void test_against_library(void) {
   ok(wrong == 0, "200,000 random decimals as strtod reads them");
 }
 
-/* --- writing --- */
+/* Writing. */
 
 /* Kinds of doubles: any bits, few of them, next to powers of two, subnormal,
  * decimal fractions, whole numbers. */
@@ -342,7 +342,7 @@ static void test_shortest(void) {
      "20,000 random doubles, powers of two, denormals are shortest");
 }
 
-/* --- types --- */
+/* Types. */
 
 static void test_types(void) {
   static const struct {

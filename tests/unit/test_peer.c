@@ -12,7 +12,7 @@ static mrpc_peer_stats stats_of(const talk *t) {
   return stats;
 }
 
-/* --- cuts ----------------------------------------------------------------- */
+/* Cuts. */
 
 static const char cut_input[] =
     REQ("subtract", "[42,23]", "1") "\n" NOTE("update", "[1]") "\r\n\n"
@@ -54,7 +54,7 @@ static void cuts(void) {
   free(whole);
 }
 
-/* --- limits --------------------------------------------------------------- */
+/* Limits. */
 
 /* Ids are kept until they are echoed, so that they count as output does. */
 static void long_ids(void) {
@@ -174,7 +174,7 @@ static void idle_memory(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
-/* --- ends ----------------------------------------------------------------- */
+/* Ends. */
 
 static void eof(void) {
   talk t = {0};
@@ -439,7 +439,7 @@ static void goodbye(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
-/* --- the rest ------------------------------------------------------------- */
+/* The rest. */
 
 static void figures(void) {
   talk t = {.config = {.transport = "tcp", .address = "1.2.3.4:5"}};

@@ -176,7 +176,7 @@ static void many(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
-/* --- ends ----------------------------------------------------------------- */
+/* Ends. */
 
 static void ends(void) {
   for (int way = 0; way < 4; way++) {
@@ -225,7 +225,7 @@ static void early(void) {
   ok(talk_end(&t) && a.count == 1, "all memory came back");
 }
 
-/* --- both ways ------------------------------------------------------------ */
+/* Both ways. */
 
 /* While a call of ours waits, the limit of calls in flight stops nothing. */
 static void reads_on(void) {

@@ -25,7 +25,7 @@ static void fail(const char *path, const char *why, int line) {
   exit(1);
 }
 
-/* --- reading -------------------------------------------------------------- */
+/* Reading. */
 
 static char *join(char *text, const char *more) {
   size_t old = text ? strlen(text) : 0, len = strlen(more);
@@ -93,7 +93,7 @@ static void free_dialogue(dialogue *d) {
   free(d->steps);
 }
 
-/* --- comparing ------------------------------------------------------------ */
+/* Comparing. */
 
 static bool same(const mrpc_doc *a, uint32_t i, const mrpc_doc *b, uint32_t k);
 
@@ -185,7 +185,7 @@ static bool compare(char **expect, size_t count, char *output) {
   return fits;
 }
 
-/* --- playing -------------------------------------------------------------- */
+/* Playing. */
 
 static bool play_steps(talk *t, const dialogue *d, size_t size) {
   bool fits = true;
