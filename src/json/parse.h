@@ -8,9 +8,9 @@
 #include "json/document.h"
 
 /* Parses `len` bytes (at most UINT32_MAX - 1) into `doc`, whose memory is
- * reused. `text` must outlive the use of the document. MRPC_ESYNTAX, or
- * MRPC_ELIMIT when it nests deeper than `depth`, with doc->error and
- * doc->error_at; MRPC_ENOMEM. */
+ * reused. `text` must outlive the use of the document. MRPC_ESYNTAX;
+ * MRPC_ELIMIT when it nests deeper than `depth` or is longer; both with
+ * doc->error and doc->error_at. MRPC_ENOMEM. */
 int mrpc_json_parse(mrpc_doc *doc, const char *text, size_t len,
                     uint32_t depth);
 

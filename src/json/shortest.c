@@ -80,7 +80,7 @@ MRPC_INLINE char *put_first(char *out, uint32_t n) {
     return out + 1;
   }
   uint64_t digits = eight_digits(n);
-  unsigned skip = digits ? (unsigned)__builtin_ctzll(digits) / 8 : 7;
+  unsigned skip = (unsigned)__builtin_ctzll(digits) / 8;
   mrpc_store8(out, (digits | MRPC_EACH('0')) >> 8 * skip);
   return out + 8 - skip;
 }
