@@ -121,19 +121,34 @@ void mrpc_batch_take(mrpc_peer *peer, const mrpc_message *msg) {
   mrpc_pool_give_batch(batch);
 }
 
-/* Keeps the message beyond the receive that it came with, and clears the marks
- * of its entries (see cancel.h). */
+/* Finds the ids of the requests that are left, so that each cancel needn't,
+ * and clears their marks (see cancel.h). */
+static bool keep_ids(mrpc_batch *batch) {
+  mrpc_doc *doc = &batch->loan->doc;
+  batch->ids = mrpc_mem_resize(&batch->peer->env->mem, NULL, 0,
+                               batch->left * sizeof *batch->ids);
+  if (!batch->ids) return false;
+  batch->id_count = batch->left;
+  uint32_t node = batch->next;
+  for (uint32_t i = 0; i < batch->id_count; i++) {
+    mrpc_envelope e;
+    mrpc_envelope_read(doc, node, &e);
+    bool is_request = e.kind == MRPC_ENVELOPE_REQUEST;
+    batch->ids[i] = is_request ? e.id : MRPC_NO_NODE;
+    if (is_request) doc->nodes[e.id].spare = 0;
+    node = mrpc_doc_next(doc, node);
+  }
+  return true;
+}
+
+/* Keeps the message beyond the receive that it came with. */
 static bool keep_text(mrpc_batch *batch) {
   mrpc_doc *doc = &batch->loan->doc;
+  if (!keep_ids(batch)) return false;
   batch->text = mrpc_mem_copy(&batch->peer->env->mem, doc->text, doc->len);
   if (!batch->text) return false;
   batch->text_len = doc->len;
   doc->text = batch->text;
-  uint32_t node = batch->next;
-  for (uint32_t left = batch->left; left; left--) {
-    doc->nodes[node].spare = 0;
-    node = mrpc_doc_next(doc, node);
-  }
   return true;
 }
 

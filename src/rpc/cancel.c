@@ -56,22 +56,17 @@ mrpc_call *mrpc_cancel_find(const mrpc_peer *peer, const char *id, size_t len) {
 
 /* Marks the first entry of the batch, among those not yet run, that is a
  * request with this id. */
-static bool mark_entry(mrpc_batch *batch, const char *id, size_t len,
+static bool mark_entry(const mrpc_batch *batch, const char *id, size_t len,
                        uint16_t mark) {
-  mrpc_doc *doc = &batch->loan->doc;
-  uint32_t node = batch->next;
-  for (uint32_t left = batch->left; left; left--) {
-    mrpc_envelope e;
-    mrpc_envelope_read(doc, node, &e);
-    if (e.kind == MRPC_ENVELOPE_REQUEST && doc->nodes[node].spare == 0) {
-      size_t own_len;
-      const char *own = mrpc_envelope_id(doc, e.id, &own_len);
-      if (mrpc_id_equal(own, own_len, id, len)) {
-        doc->nodes[node].spare = mark;
-        return true;
-      }
-    }
-    node = mrpc_doc_next(doc, node);
+  const mrpc_doc *doc = &batch->loan->doc;
+  for (uint32_t i = batch->id_count - batch->left; i < batch->id_count; i++) {
+    uint32_t node = batch->ids[i];
+    if (node == MRPC_NO_NODE || doc->nodes[node].spare) continue;
+    size_t own_len;
+    const char *own = mrpc_envelope_id(doc, node, &own_len);
+    if (!mrpc_id_equal(own, own_len, id, len)) continue;
+    doc->nodes[node].spare = mark;
+    return true;
   }
   return false;
 }

@@ -13,7 +13,8 @@
 
 #include "rpc/core.h"
 
-/* Marks of entries that are cancelled while they queue, in node->spare. */
+/* Marks of entries that are cancelled while they queue, in the spare field of
+ * the id's node. */
 enum { MRPC_ENTRY_CANCELLED = 1, MRPC_ENTRY_SILENCED = 2 };
 
 /* Takes the notification if its name is one of the two; params that don't

@@ -84,6 +84,8 @@ struct mrpc_batch {
   mrpc_loan *loan; /* the parsed message, while entries are left */
   char *text;      /* own copy of it, once entries had to wait */
   size_t text_len;
+  uint32_t *ids; /* nodes of the ids of the entries left then, with it */
+  uint32_t id_count;
   uint64_t token;   /* of the framing */
   uint32_t next;    /* node of the next entry */
   uint32_t left;    /* entries not yet read */

@@ -148,10 +148,9 @@ static void run_method(mrpc_batch *batch, const mrpc_envelope *e) {
 }
 
 /* An entry that was cancelled while it queued never starts. */
-static bool is_cancelled(mrpc_batch *batch, uint32_t node,
-                         const mrpc_envelope *e) {
-  if (!batch->text) return false;
-  uint16_t mark = batch->loan->doc.nodes[node].spare;
+static bool is_cancelled(mrpc_batch *batch, const mrpc_envelope *e) {
+  if (!batch->text || e->kind != MRPC_ENVELOPE_REQUEST) return false;
+  uint16_t mark = batch->loan->doc.nodes[e->id].spare;
   if (mark == MRPC_ENTRY_CANCELLED)
     refuse(batch, e, MRPC_REQUEST_CANCELLED, NULL);
   return mark != 0;
@@ -164,7 +163,7 @@ void mrpc_entry_run(mrpc_batch *batch, uint32_t node) {
   switch (e.kind) {
     case MRPC_ENVELOPE_REQUEST:
     case MRPC_ENVELOPE_NOTIFICATION:
-      if (!is_cancelled(batch, node, &e)) run_method(batch, &e);
+      if (!is_cancelled(batch, &e)) run_method(batch, &e);
       break;
     case MRPC_ENVELOPE_RESPONSE:
     case MRPC_ENVELOPE_BAD_RESPONSE:

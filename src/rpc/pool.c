@@ -66,6 +66,10 @@ void mrpc_pool_give_loan(mrpc_batch *batch) {
     mrpc_mem_free(&dispatch->env->mem, batch->text, batch->text_len + 1);
     batch->text = NULL;
   }
+  if (batch->ids)
+    mrpc_mem_free(&dispatch->env->mem, batch->ids,
+                  batch->id_count * sizeof *batch->ids);
+  batch->ids = NULL;
   if (!loan) return;
   batch->loan = NULL;
   if (loan->doc.cap > KEEP_NODES) mrpc_doc_clear(&loan->doc);
