@@ -73,8 +73,9 @@ typedef struct mrpc_framing_vt {
    * it may be closed whenever no request is in flight. */
   void (*drain)(mrpc_framing *f);
 
-  /* Header fields of the current or opening request, NULL-name-terminated;
-   * NULL where there are none. May be NULL. */
+  /* Header fields of the request that recv gave last, NULL-name-terminated;
+   * NULL where there are none. To be asked for while its message is valid, or
+   * copied. May be NULL. */
   const mrpc_header_field *(*headers)(const mrpc_framing *f);
 
   void (*free)(mrpc_framing *f);

@@ -50,10 +50,6 @@ static mrpc_text *find_field(mrpc_http_head *out, mrpc_text name) {
       return MRPC_TEXT_IS(name, "Content-Length") ? &out->content_length : NULL;
     case 17:
       return MRPC_TEXT_IS(name, "Transfer-Encoding") ? &out->coding : NULL;
-    case 29:
-      return MRPC_TEXT_IS(name, "Access-Control-Request-Method")
-                 ? &out->preflight
-                 : NULL;
     default: return NULL;
   }
 }

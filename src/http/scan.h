@@ -19,8 +19,7 @@ typedef struct mrpc_http_head {
   mrpc_text content_length;
   mrpc_text coding; /* Transfer-Encoding */
   mrpc_text expect;
-  mrpc_text preflight; /* Access-Control-Request-Method */
-  bool is_browser;     /* bears Origin, Referer or a Sec-Fetch field */
+  bool is_browser; /* bears Origin, Referer or a Sec-Fetch field */
 } mrpc_http_head;
 
 /* Scans the block from its first byte to its empty line. NULL when all is
