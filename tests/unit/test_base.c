@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The base: memory, buffers, arena, maps, lists, timers, environment. */
+ * The base: memory, buffers, arena, lists, environment. Maps and timers have
+ * files of their own. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/env.h"
 #include "base/list.h"
-#include "base/map.h"
 #include "oom.h"
 
 static oom counter;
@@ -142,128 +142,6 @@ static void arena(void) {
   mrpc_arena_clear(&a);
 }
 
-/* Maps. */
-
-static void map(void) {
-  mrpc_map m;
-  int one, two;
-  mrpc_map_init(&m, &mem, 1);
-  ok(!mrpc_map_get(&m, "a", 1) && !mrpc_map_remove(&m, "a", 1), "an empty map");
-  ok(!mrpc_map_set(&m, "a", 1, &one) && !mrpc_map_set(&m, "", 0, &two),
-     "two entries");
-  ok(mrpc_map_get(&m, "a", 1) == &one && mrpc_map_get(&m, "ab", 0) == &two,
-     "are found");
-  ok(mrpc_map_set(&m, "a", 1, &two) == MRPC_EEXIST &&
-         mrpc_map_get(&m, "a", 1) == &one,
-     "a key stands there once");
-  ok(!mrpc_map_get(&m, "ab", 2) && !mrpc_map_get(&m, "b", 1),
-     "keys are compared whole");
-  ok(!mrpc_map_set(&m, "x\0y", 3, &one) && !mrpc_map_get(&m, "x\0z", 3) &&
-         mrpc_map_get(&m, "x\0y", 3) == &one,
-     "they are bytes");
-  ok(mrpc_map_remove(&m, "a", 1) == &one && !mrpc_map_get(&m, "a", 1) &&
-         m.count == 2,
-     "one is removed");
-  ok(mrpc_map_set(&m, "a", (size_t)UINT32_MAX, &one) == MRPC_EINVAL,
-     "a key may be too long");
-  mrpc_map_clear(&m);
-  ok(counter.live == 0 && m.count == 0, "all memory came back");
-}
-
-enum { KEYS = 400 };
-static char keys[KEYS][16];
-static bool present[KEYS];
-
-/* Does the map hold what it should, by get and by walk? */
-static bool is_right(const mrpc_map *m) {
-  uint32_t count = 0, at = 0, walked = 0;
-  for (int i = 0; i < KEYS; i++) {
-    void *value = mrpc_map_get(m, keys[i], strlen(keys[i]));
-    if (value != (present[i] ? keys[i] : NULL)) return false;
-    count += present[i];
-  }
-  while (mrpc_map_next(m, &at)) walked++;
-  return count == m->count && walked == count;
-}
-
-static void toggle(mrpc_map *m, int i) {
-  if (present[i]) {
-    if (mrpc_map_remove(m, keys[i], strlen(keys[i])) != keys[i]) abort();
-  } else if (mrpc_map_set(m, keys[i], strlen(keys[i]), keys[i])) {
-    abort();
-  }
-  present[i] = !present[i];
-}
-
-/* Runs of entries that collide, also across the end of the table: removal
- * moves them back. Many seeds, so that all shapes of runs come up; the table
- * stays small and rather full. */
-static void map_runs(void) {
-  unsigned wrong = 0, wrapped = 0, steps = 0;
-  for (int i = 0; i < KEYS; i++) snprintf(keys[i], sizeof keys[i], "k%d", i);
-  for (uint32_t seed = 0; seed < 300; seed++) {
-    mrpc_map m;
-    uint32_t random = seed * 2654435761U + 1;
-    mrpc_map_init(&m, &mem, seed);
-    memset(present, 0, sizeof present);
-    for (int step = 0; step < 60; step++, steps++) {
-      random = random * 1664525U + 1013904223U;
-      toggle(&m, (int)(random >> 16) % 12);
-      if (m.cap && m.slots[m.cap - 1].key && m.slots[0].key) wrapped++;
-      if (!is_right(&m)) wrong++;
-    }
-    mrpc_map_clear(&m);
-  }
-  ok(wrong == 0, "%u changes of crowded maps", steps);
-  ok(wrapped > 1000, "%u times with a run that may go around the end", wrapped);
-}
-
-static void map_growth(void) {
-  mrpc_map m;
-  mrpc_map_init(&m, &mem, 7);
-  memset(present, 0, sizeof present);
-  for (int i = 0; i < KEYS; i++) toggle(&m, i);
-  ok(is_right(&m) && m.count == KEYS, "%d entries", KEYS);
-  for (int i = 0; i < KEYS; i += 2) toggle(&m, i);
-  ok(is_right(&m), "half of them removed");
-  counter.fail_at = counter.count + 1;
-  bool failed = false;
-  for (int i = 0; i < KEYS && !failed; i += 2) {
-    failed = mrpc_map_set(&m, keys[i], strlen(keys[i]), keys[i]) == MRPC_ENOMEM;
-    if (!failed) present[i] = true;
-  }
-  ok(is_right(&m), "all as it was after a growth that failed");
-  counter.fail_at = 0;
-  mrpc_map_clear(&m);
-  mrpc_map_init(&m, &mem, 7);
-  counter.fail_at = counter.count + 1;
-  ok(mrpc_map_set(&m, "a", 1, &m) == MRPC_ENOMEM && m.count == 0,
-     "the first entry may fail, too");
-  ok(counter.live == 0, "all memory came back");
-}
-
-/* Keys of every length, that differ in one byte. */
-static void map_lengths(void) {
-  mrpc_map m;
-  char key[40];
-  static const char x[41] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
-  mrpc_map_init(&m, &mem, 3);
-  for (size_t len = 0; len < 40; len++)
-    if (mrpc_map_set(&m, x, len, &m)) abort();
-  bool fits = m.count == 40;
-  for (size_t len = 0; len < 40; len++) {
-    memcpy(key, x, 40);
-    fits = fits && mrpc_map_get(&m, key, len);
-    for (size_t i = 0; i < len; i++) {
-      key[i] = 'y';
-      fits = fits && !mrpc_map_get(&m, key, len);
-      key[i] = 'x';
-    }
-  }
-  ok(fits, "keys of all lengths differ in each byte");
-  mrpc_map_clear(&m);
-}
-
 /* Lists. */
 
 typedef struct item {
@@ -292,115 +170,6 @@ static void list(void) {
   mrpc_list_remove(&a.link);
   mrpc_list_remove(&c.link);
   ok(mrpc_list_is_empty(&head), "empty again");
-}
-
-/* Timers. */
-
-typedef struct alarm_clock {
-  mrpc_timer timer;
-  char name;
-} alarm_clock;
-
-static char rung[200];
-static mrpc_timers timers;
-static alarm_clock clocks[100];
-static uint64_t again_at; /* ring restarts itself for then, if not 0 */
-static alarm_clock *to_stop;
-
-static void ring(mrpc_timer *timer) {
-  size_t at = strlen(rung);
-  if (at < sizeof rung - 1) rung[at] = ((alarm_clock *)(void *)timer)->name;
-  if (again_at && mrpc_timer_start(&timers, timer, again_at)) abort();
-  if (to_stop) mrpc_timer_stop(&timers, &to_stop->timer);
-}
-
-static void start(int i, uint64_t at) {
-  clocks[i].name = (char)('a' + i % 26);
-  clocks[i].timer.fn = ring;
-  if (mrpc_timer_start(&timers, &clocks[i].timer, at)) abort();
-}
-
-static void run_is(uint64_t now, const char *want, const char *name) {
-  memset(rung, 0, sizeof rung);
-  mrpc_timers_run(&timers, now);
-  is_str(rung, want, name);
-}
-
-static void timer(void) {
-  mrpc_timers_init(&timers, &mem);
-  ok(mrpc_timers_next(&timers) == UINT64_MAX, "no timer, no deadline");
-  start(0, 30);
-  start(1, 10);
-  start(2, 20);
-  start(3, 10);
-  ok(mrpc_timers_next(&timers) == 10, "the earliest");
-  run_is(9, "", "too early");
-  run_is(10, "bd", "equal times in the order of their starts");
-  start(2, 40);
-  run_is(35, "a", "a timer may be moved");
-  ok(mrpc_timer_is_started(&clocks[2].timer) &&
-         !mrpc_timer_is_started(&clocks[0].timer),
-     "one is left");
-  mrpc_timer_stop(&timers, &clocks[2].timer);
-  mrpc_timer_stop(&timers, &clocks[2].timer);
-  ok(mrpc_timers_next(&timers) == UINT64_MAX, "and stopped");
-  again_at = 5;
-  start(0, 5);
-  run_is(7, "a", "one that starts itself again waits for the next run");
-  again_at = 0;
-  run_is(7, "a", "and comes then");
-  start(0, 1);
-  start(1, 2);
-  to_stop = &clocks[1];
-  run_is(9, "a", "one that another stops doesn't run");
-  to_stop = NULL;
-  mrpc_timers_clear(&timers);
-  ok(counter.live == 0, "all memory came back");
-}
-
-/* Starts, moves and stops many, and looks whether they come in order. */
-static void many_timers(void) {
-  uint32_t random = 1;
-  uint64_t due[100], last = 0;
-  mrpc_timers_init(&timers, &mem);
-  for (int i = 0; i < 1000; i++) {
-    random = random * 1664525U + 1013904223U;
-    int k = (int)(random >> 8) % 100;
-    due[k] = random >> 20;
-    start(k, due[k]);
-    if (i % 7 == 0) mrpc_timer_stop(&timers, &clocks[k].timer);
-  }
-  bool fits = true;
-  while (timers.count) {
-    uint64_t next = mrpc_timers_next(&timers), least = UINT64_MAX;
-    for (int k = 0; k < 100; k++)
-      if (mrpc_timer_is_started(&clocks[k].timer) && due[k] < least)
-        least = due[k];
-    fits = fits && next == least && next >= last;
-    last = next;
-    mrpc_timers_run(&timers, next);
-  }
-  ok(fits, "many timers come in order");
-  mrpc_timers_clear(&timers);
-}
-
-static void timer_memory(void) {
-  mrpc_timers_init(&timers, &mem);
-  for (int i = 0; i < 16; i++) start(i, (uint64_t)i);
-  clocks[16].timer.fn = ring;
-  counter.fail_at = counter.count + 1;
-  ok(mrpc_timer_start(&timers, &clocks[16].timer, 1) == MRPC_ENOMEM &&
-         !mrpc_timer_is_started(&clocks[16].timer),
-     "a start may fail");
-  counter.fail_at = counter.count + 1;
-  ok(mrpc_timer_start(&timers, &clocks[3].timer, 100) == MRPC_OK &&
-         mrpc_timers_next(&timers) == 0,
-     "a move doesn't");
-  counter.fail_at = 0;
-  run_is(50, "abcefghijklmnop", "the others come");
-  mrpc_timers_clear(&timers);
-  ok(counter.live == 0, "all memory came back");
-  for (int i = 0; i < 100; i++) clocks[i] = (alarm_clock){0};
 }
 
 /* Environment. */
@@ -489,14 +258,7 @@ int main(void) {
   buffer_limit();
   buffer_memory();
   arena();
-  map();
-  map_runs();
-  map_growth();
-  map_lengths();
   list();
-  timer();
-  many_timers();
-  timer_memory();
   env_clock();
   env_log();
   limits();
