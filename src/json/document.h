@@ -25,7 +25,7 @@ enum { MRPC_JSON_ESCAPED = 1 }; /* flag: the string holds escapes */
 typedef struct mrpc_node {
   uint8_t type;
   uint8_t flags;
-  uint16_t spare;
+  uint16_t spare; /* zero after a parse; whose document it is may use it */
   uint32_t size; /* STRING: raw bytes between the quotes;
                     ARRAY: elements; OBJECT: members;
                     other scalars: offset of the first byte */

@@ -121,10 +121,9 @@ void mrpc_batch_take(mrpc_peer *peer, const mrpc_message *msg) {
   mrpc_pool_give_batch(batch);
 }
 
-/* Finds the ids of the requests that are left, so that each cancel needn't,
- * and clears their marks (see cancel.h). */
+/* Finds the ids of the requests that are left, so that each cancel needn't. */
 static bool keep_ids(mrpc_batch *batch) {
-  mrpc_doc *doc = &batch->loan->doc;
+  const mrpc_doc *doc = &batch->loan->doc;
   batch->ids = mrpc_mem_resize(&batch->peer->env->mem, NULL, 0,
                                batch->left * sizeof *batch->ids);
   if (!batch->ids) return false;
@@ -135,7 +134,6 @@ static bool keep_ids(mrpc_batch *batch) {
     mrpc_envelope_read(doc, node, &e);
     bool is_request = e.kind == MRPC_ENVELOPE_REQUEST;
     batch->ids[i] = is_request ? e.id : MRPC_NO_NODE;
-    if (is_request) doc->nodes[e.id].spare = 0;
     node = mrpc_doc_next(doc, node);
   }
   return true;

@@ -81,7 +81,7 @@ static void drop_id(mrpc_call *call) {
 
 void mrpc_call_cancel(mrpc_call *call, bool is_silent) {
   call->is_cancelled = true;
-  if (is_silent && call->batch) mrpc_batch_settle(call->batch, call, false);
+  if (is_silent) mrpc_batch_settle(call->batch, call, false);
   mrpc_call_fn fn = call->on_cancel;
   call->on_cancel = NULL;
   if (fn) fn(call, call->cancel_ud);

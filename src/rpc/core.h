@@ -202,7 +202,8 @@ size_t mrpc_output_held(const mrpc_peer *peer);
 mrpc_call *mrpc_call_new(mrpc_batch *batch, uint32_t id, bool is_notification);
 /* Its start has returned and it isn't answered: keeps what it needs. */
 void mrpc_call_park(mrpc_call *call);
-/* Marks it and runs its on_cancel. A silent one is not answered. */
+/* Marks it and runs its on_cancel. A request may be cancelled silently, once:
+ * then it is not answered. */
 void mrpc_call_cancel(mrpc_call *call, bool is_silent);
 
 /* Of deadline.c. */

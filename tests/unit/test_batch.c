@@ -206,6 +206,50 @@ static void queue(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+static void note(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
+  (void)peer;
+  (void)answer;
+  ++*(int *)ud;
+}
+
+static bool waits_for(const talk *t, const char *name) {
+  for (const methods_wait *w = t->methods.waits; w; w = w->next)
+    if (w->call && w->len == strlen(name) && !memcmp(w->name, name, w->len))
+      return true;
+  return false;
+}
+
+/* A batch that queues keeps its place, whatever comes behind it. */
+static void queue_order(void) {
+  talk t = {.limits.in_flight = 1};
+  int answers = 0;
+  talk_begin(&t);
+  talk_say(
+      &t,
+      "[" REQ("wait", "[\"a\"]", "1") "," REQ("wait", "[\"b\"]", "2") "," REQ(
+          "wait", "[\"c\"]", "3") "," REQ("wait", "[\"d\"]", "4") "]\n");
+  mrpc_peer_call(t.peer, "ask", NULL, 0, note, &answers);
+  talk_release(&t, "\"a\"");
+  talk_take(&t);
+  ok(waits_for(&t, "\"b\""), "while a call of ours waits, the next one starts");
+  talk_is(&t,
+          "[" RES("1", "1") "," REQ("wait", "[\"e\"]", "5") "," REQ(
+              "sum", "[6]", "6") "]\n",
+          "", "behind its answer, a new batch queues as well");
+  ok(answers == 1 && !waits_for(&t, "\"e\""), "nothing of it starts");
+  talk_release(&t, "\"b\"");
+  ok(waits_for(&t, "\"c\""), "the first batch goes on");
+  talk_release(&t, "\"c\"");
+  ok(waits_for(&t, "\"d\"") && !waits_for(&t, "\"e\""), "to its end");
+  talk_release(&t, "\"d\"");
+  ok(waits_for(&t, "\"e\""), "then comes the second");
+  is_str(talk_take(&t),
+         "[" RES("\"a\"", "1") "," RES("\"b\"", "2") "," RES(
+             "\"c\"", "3") "," RES("\"d\"", "4") "]\n",
+         "none was refused");
+  ok(talk_end(&t), "all memory came back");
+}
+
 static void lost_while_queued(void) {
   talk t = {.limits.in_flight = 1};
   talk_begin(&t);
@@ -230,6 +274,7 @@ int main(void) {
   reply_after_batch();
   small_reply();
   queue();
+  queue_order();
   lost_while_queued();
   return tap_finish();
 }

@@ -439,6 +439,57 @@ static void goodbye(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+/* A framing that writes down what became of each message. */
+static char outcomes[20];
+static mrpc_framing_vt noting_vt;
+
+static void note_outcome(mrpc_outcome outcome) {
+  size_t at = strlen(outcomes);
+  if (at < sizeof outcomes - 1) outcomes[at] = "ASDLX"[outcome];
+}
+
+static int noting_put(mrpc_framing *f, uint64_t token, const char *bytes,
+                      size_t len, mrpc_outcome outcome) {
+  note_outcome(outcome);
+  return line_vt->put(f, token, bytes, len, outcome);
+}
+
+static int noting_none(mrpc_framing *f, uint64_t token, mrpc_outcome outcome) {
+  note_outcome(outcome);
+  return line_vt->none(f, token, outcome);
+}
+
+static int make_noting(mrpc_env *env, const mrpc_limits *limits,
+                       mrpc_framing **out) {
+  int rc = mrpc_framing_line(env, limits, out);
+  if (rc) return rc;
+  line_vt = (*out)->vt;
+  noting_vt = *line_vt;
+  noting_vt.put = noting_put;
+  noting_vt.none = noting_none;
+  (*out)->vt = &noting_vt;
+  return MRPC_OK;
+}
+
+static void show_outcomes(void) {
+  talk t = {.framing = make_noting};
+  talk_begin(&t);
+  talk_say(&t,
+           REQ("sum", "[]", "1") "\n1\n" NOTE("boom", "[]") "\n[" NOTE(
+               "sum", "[]") "," REQ("sum", "[]", "1") "]\n" RES("1", "1") "\n");
+  is_str(outcomes, "AASAS", "answered, or silent");
+  memset(outcomes, 0, sizeof outcomes);
+  talk_say(&t, REQ("wait", "[\"a\"]", "1") "\n");
+  mrpc_peer_drain(t.peer);
+  talk_say(&t, REQ("sum", "[]", "1") "\n[" NOTE("sum", "[]") ",1]\n" NOTE(
+                   "sum", "[]") "\n1\n" RES("1", "1") "\n");
+  is_str(outcomes, "XXXAS", "or refused by a peer that drains");
+  memset(outcomes, 0, sizeof outcomes);
+  talk_release(&t, "\"a\"");
+  is_str(outcomes, "A", "which answers what had started");
+  ok(talk_end(&t), "all memory came back");
+}
+
 /* The rest. */
 
 static void figures(void) {
@@ -532,6 +583,7 @@ int main(void) {
   broken();
   refused();
   goodbye();
+  show_outcomes();
   figures();
   nested();
   duplicates();
