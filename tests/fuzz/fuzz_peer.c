@@ -22,7 +22,7 @@ static void stop(const char *what, int line) {
 
 enum { BATCH = 8, DEPTH = 8, IN_FLIGHT = 4 };
 
-/* --- the shim ------------------------------------------------------------- */
+/* The shim. */
 
 typedef struct record {
   uint64_t token; /* of the framing behind */
@@ -246,7 +246,7 @@ static int make_shim(mrpc_env *env, const mrpc_limits *limits,
   return MRPC_OK;
 }
 
-/* --- events --------------------------------------------------------------- */
+/* Events. */
 
 static int calls_made, calls_ended;
 
@@ -306,7 +306,7 @@ static void happen(talk *t, char event) {
   }
 }
 
-/* --- the play ------------------------------------------------------------- */
+/* The play. */
 
 static void play(talk *t, const char *data, size_t size) {
   size_t at = 0;
