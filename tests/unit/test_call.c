@@ -181,12 +181,31 @@ static void silent_then_answer(void) {
   begin(&t, &call);
   talk_say(&t,
            "[" REQ("keep", "[]", "1") "," REQ("wait", "[\"a\"]", "2") "]\n");
-  talk_is(&t, SILENCE("1") "\n", "", "nothing yet");
+  talk_is(&t, SILENCE("1") "\n" SILENCE("1") "\n", "", "nothing yet");
   ok(mrpc_call_is_cancelled(call), "it can see that");
   mrpc_call_reply(call, "1", 1);
   is_str(talk_take(&t), "", "its answer goes nowhere");
   talk_release(&t, "\"a\"");
   is_str(talk_take(&t), "[" RES("\"a\"", "2") "]\n", "the others' go out");
+  ok(talk_end(&t), "all memory came back");
+}
+
+/* Two in flight with one id: the older one is meant first. */
+static void one_id(void) {
+  talk t = {0};
+  mrpc_call *call = NULL;
+  begin(&t, &call);
+  talk_say(&t, REQ("keep", "[]", "1") "\n");
+  mrpc_call *older = call;
+  talk_say(&t, REQ("keep", "[]", "1") "\n" CANCEL("1") "\n");
+  ok(mrpc_call_is_cancelled(older) && !mrpc_call_is_cancelled(call),
+     "the older one is cancelled");
+  talk_say(&t, CANCEL("1.0") "\n");
+  ok(mrpc_call_is_cancelled(call), "then the younger one");
+  mrpc_call_reply(older, "1", 1);
+  mrpc_call_reply(call, "2", 1);
+  is_str(talk_take(&t), RES("1", "1") "\n" RES("2", "1") "\n",
+         "a method may answer all the same");
   ok(talk_end(&t), "all memory came back");
 }
 
@@ -283,6 +302,7 @@ int main(void) {
   in_batch();
   silent();
   silent_then_answer();
+  one_id();
   own_method();
   on_cancel();
   cancel_answers_other();

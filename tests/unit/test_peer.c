@@ -352,6 +352,24 @@ static void lost(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+static void lost_at_end(void) {
+  talk t = {.limits = {.write_time = 10, .half_closed = 5}, .is_stuck = true};
+  const char *bytes;
+  talk_begin(&t);
+  talk_say(&t, REQ("wait", "[\"a\"]", "1") "\n" REQ("sum", "[1]", "2") "\n");
+  mrpc_peer_eof(t.peer);
+  mrpc_peer_output(t.peer, &bytes);
+  t.mem.sticky = true;
+  t.mem.fail_at = t.mem.count + 1;
+  talk_release(&t, "\"a\"");
+  t.mem.fail_at = 0;
+  talk_pass(&t, 6);
+  ok(!mrpc_peer_is_done(t.peer), "lost: no answer has a deadline any more");
+  talk_pass(&t, 6);
+  ok(mrpc_peer_is_done(t.peer), "but the output has");
+  ok(talk_end(&t), "all memory came back");
+}
+
 static void idle_output(void) {
   talk t = {.limits.write_time = 10};
   talk_begin(&t);
@@ -578,6 +596,7 @@ int main(void) {
   drain();
   write_time();
   lost();
+  lost_at_end();
   idle_output();
   slow_message();
   broken();
