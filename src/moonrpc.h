@@ -349,6 +349,7 @@ typedef struct mrpc_runtime_config {
   const char *dir;           /* of the methods */
   const mrpc_source *source; /* instead of a directory; copied; NULL: `dir` */
   bool dev;                  /* errors tell message and traceback in `data` */
+  bool strict;               /* what nobody requires yet must compile too */
   bool hook;                 /* look at the run time by a standing hook, which
                                 slows scripts down: for embedders that don't
                                 call mrpc_runtime_interrupt */
@@ -398,6 +399,7 @@ typedef struct mrpc_host_config {
   const mrpc_source *source; /* instead of a directory */
   bool dev;                  /* tell callers why a method failed */
   bool no_watch;             /* reload only when asked to */
+  bool strict;               /* as in mrpc_runtime_config */
   bool open_admin;           /* rpc.discover, rpc.status and rpc.reload for
                                 everybody; else in dev mode and for the owner
                                 of a Unix socket */

@@ -43,6 +43,7 @@ int local_run(const command *self, const char *dir, local_fn fn, void *ud) {
   mrpc_host_config_init(&config);
   config.methods = dir;
   config.no_watch = true;
+  config.strict = self == &cli_check;
   config.dev = true;
   config.interrupt_signal = SIGRTMIN + 1;
   config.on_ready = on_ready;

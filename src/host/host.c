@@ -108,6 +108,7 @@ static int make_runtime(mrpc_host *host) {
       .dir = c->methods,
       .source = c->source,
       .dev = c->dev,
+      .strict = c->strict,
       .hook = c->hook,
       .on_report = on_report,
       .ud = host,

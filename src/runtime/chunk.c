@@ -139,7 +139,8 @@ static void push_environment(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-/* Text only: bytecode can be made to crash the host.
+/* Text only: bytecode can be made to crash the host. Without a task the
+ * function is dropped.
  * stack: [start] -> [start], and the task's gets [function name path] */
 static int compile(lua_State *L) {
   start *s = lua_touserdata(L, 1);
@@ -152,6 +153,7 @@ static int compile(lua_State *L) {
     take_error(L, s->file);
     return 0;
   }
+  if (!s->task) return 0;
   push_environment(L);
   if (!lua_setupvalue(L, -2, 1)) lua_pop(L, 1);
   if (mrpc_methods_prefix(s->file->path, name, sizeof name, &len)) len = 0;
@@ -212,6 +214,16 @@ void mrpc_chunk_start(mrpc_file *file, bool later) {
     mrpc_task_start_later(task, 2);
   else
     mrpc_task_start(task, 2);
+}
+
+void mrpc_chunk_check(mrpc_file *file) {
+  mrpc_tree_node *node = file->node;
+  int rc = read_text(file);
+  start s = {file, NULL, node->text.data, node->text.len, false};
+  if (!rc) rc = mrpc_protect(file->runtime, compile, &s);
+  mrpc_tree_drop_text(node);
+  if (rc && rc != MRPC_EIO)
+    mrpc_faults_add(faults_of(file), file->path, 0, "%s", mrpc_strerror(rc));
 }
 
 /* The file's value is `true` when it returns nothing, as with Lua's own

@@ -11,6 +11,8 @@
  * wakes those who require it and is told to mrpc_load_ended. A file of a load
  * that fails has its fault noted. `later`: not before the loop's next turn. */
 void mrpc_chunk_start(mrpc_file *file, bool later);
+/* Compiles a file that is not to be run; notes its fault, if it has one. */
+void mrpc_chunk_check(mrpc_file *file);
 /* Ends a file that is LOADING; no fault is noted. */
 void mrpc_chunk_stop(mrpc_file *file, const char *why);
 /* Notes as a fault that the file is still LOADING, and where it waits. */

@@ -106,6 +106,12 @@ int mrpc_plan_make(mrpc_loader *loader, bool *is_needed) {
   return MRPC_OK;
 }
 
+bool mrpc_plan_is_late(mrpc_loader *loader, const mrpc_tree_node *node) {
+  if (!node->file || !node->file->epoch) return false;
+  while (spread(loader, true)) continue;
+  return node->is_marked;
+}
+
 void mrpc_plan_discard(mrpc_loader *loader) {
   for (size_t i = 0; i < loader->plan_count; i++)
     if (loader->plan[i]->state == MRPC_FILE_LOADING)

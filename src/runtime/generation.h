@@ -12,6 +12,8 @@
 int mrpc_plan_make(mrpc_loader *loader, bool *is_needed);
 /* Adds a new file of the node: one that a file of the plan requires. */
 int mrpc_plan_add(mrpc_loader *loader, mrpc_tree_node *node, mrpc_file **out);
+/* Has a call loaded the node's file, with what the plan replaces in it? */
+bool mrpc_plan_is_late(mrpc_loader *loader, const mrpc_tree_node *node);
 /* Stops and retires the files of the plan. */
 void mrpc_plan_discard(mrpc_loader *loader);
 

@@ -265,8 +265,26 @@ static bool is_all_ready(mrpc_loader *loader) {
   return true;
 }
 
+/* Private files are run when somebody requires them; those that nobody does
+ * can still be read. */
+static void check_rest(mrpc_loader *loader) {
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node))) {
+    mrpc_file *file;
+    if (!node->is_present || node->next || node->file) continue;
+    if (mrpc_file_new(loader, node, &file)) {
+      mrpc_faults_add(faults_of(loader), node->path, 0, "%s",
+                      mrpc_strerror(MRPC_ENOMEM));
+      return;
+    }
+    mrpc_chunk_check(file);
+    mrpc_file_retire(file);
+  }
+}
+
 static void finish(mrpc_loader *loader) {
   size_t files = loader->plan_count;
+  if (loader->is_strict) check_rest(loader);
   if (!is_all_ready(loader)) {
     fail(loader);
     return;
@@ -329,6 +347,7 @@ static void run_some(mrpc_loader *loader) {
 
 void mrpc_load_deadline(mrpc_timer *timer) {
   mrpc_loader *loader = mrpc_list_of(timer, mrpc_loader, deadline);
+  if (loader->phase != MRPC_LOAD_RUN) return;
   for (size_t i = 0; i < loader->plan_count; i++)
     if (loader->plan[i]->state == MRPC_FILE_LOADING)
       mrpc_chunk_note_wait(loader->plan[i]);

@@ -37,6 +37,7 @@ int mrpc_loader_new(mrpc_runtime *runtime, const mrpc_runtime_config *config,
   loader->turn.fn = mrpc_load_turn;
   loader->deadline.fn = mrpc_load_deadline;
   loader->tried_result = MRPC_ESTATE;
+  loader->is_strict = config->strict;
   mrpc_list_init(&loader->files);
   mrpc_list_init(&loader->leaving);
   for (int i = 0; i < 2; i++) {

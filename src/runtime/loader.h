@@ -30,6 +30,7 @@ struct mrpc_loader {
   mrpc_map maps[2];    /* the methods that serve, and a spare */
   int serving;         /* index in maps */
 
+  bool is_strict; /* private files that nobody requires must compile */
   mrpc_load_phase phase;
   mrpc_load_mode mode;
   bool is_asked;          /* to look for changes while files run */

@@ -16,7 +16,7 @@
 #include "runtime/generation.h"
 #include "runtime/task.h"
 
-enum { MAX_NAME = 480, MAX_NESTING = 30 };
+enum { MAX_NAME = 480, MAX_NESTING = 30, MAX_NOTED = 1000 };
 
 /* A task that waits for a file; a userdata on its own stack. */
 typedef struct waiter {
@@ -50,11 +50,12 @@ static request make_request(lua_State *L, const char *name) {
 
 /* --- finding a file ------------------------------------------------------- */
 
-/* Notes what the file that is being loaded looks for. Calls note only what
- * they find, else a caller could fill the memory with names. */
+/* Notes what the file that is being loaded looks for, within reason. Calls
+ * note only what they find, else a caller could fill the memory with names. */
 static mrpc_tree_node *look_up(lua_State *L, const request *r, const char *path,
                                size_t len) {
-  bool is_noted = mrpc_file_is_loading(r->owner);
+  bool is_noted =
+      mrpc_file_is_loading(r->owner) && r->owner->dep_count < MAX_NOTED;
   mrpc_tree_node *node = is_noted
                              ? mrpc_tree_expect(&r->loader->tree, path, len)
                              : mrpc_tree_find(&r->loader->tree, path, len);
@@ -93,13 +94,16 @@ static mrpc_file *make_file(lua_State *L, const request *r,
   return file;
 }
 
-/* The file of the node that this code may see. */
+/* The file of the node that this code may see: a load sees nothing that a
+ * call has made of what the load replaces. */
 static mrpc_file *find_file(lua_State *L, const request *r,
                             mrpc_tree_node *node) {
-  if (r->is_aside && node->next) return node->next;
-  if (node->file) return node->file;
-  if (node->demand) return node->demand;
-  return make_file(L, r, node);
+  mrpc_file *file = node->file ? node->file : node->demand;
+  if (r->is_aside) {
+    file = node->next;
+    if (!file && !mrpc_plan_is_late(r->loader, node)) file = node->file;
+  }
+  return file ? file : make_file(L, r, node);
 }
 
 /* Runs it at once, unless this turn of the loop has lasted long enough. */

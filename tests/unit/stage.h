@@ -18,6 +18,7 @@ typedef struct stage {
   mrpc_runtime *runtime;
   mrpc_peer *peer;
   unsigned reports;
+  bool strict;     /* of the runtime */
   char said[4096]; /* what the peer has been answered */
 } stage;
 
@@ -40,6 +41,7 @@ __attribute__((unused)) static int stage_open(stage *s,
   mrpc_runtime_config rt = {.env = s->env,
                             .dispatch = s->dispatch,
                             .source = &source,
+                            .strict = s->strict,
                             .on_report = stage_on_report,
                             .ud = s};
   if (!rc) rc = mrpc_runtime_new(&rt, &s->runtime);

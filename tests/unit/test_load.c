@@ -483,6 +483,110 @@ static void test_moving(void) {
   stage_close(&S);
 }
 
+static void test_strict(void) {
+  S = (stage){.strict = true};
+  if (stage_open(&S, NULL)) abort();
+  put("a.lua", "return nil");
+  put("_unused.lua", "error 'never run'");
+  put("_lib/broken.lua", "\nreturn (");
+  put("b.lua", "return x y");
+  stage_load(&S, false);
+  faults(
+      "_lib/broken.lua:2: unexpected symbol near <eof>\n"
+      "b.lua:1: <eof> expected near 'y'",
+      "what nobody requires is compiled");
+  stage_close(&S);
+}
+
+static void test_long_path(void) {
+  static const char path[] =
+      "a_directory_with_quite_a_long_name/and_another_one_below/it/file.lua";
+  begin();
+  put(path, "\n\nerror 'here'");
+  put("a.lua", "x =");
+  stage_load(&S, false);
+  faults(
+      "a.lua:1: unexpected symbol near <eof>\n"
+      "a_directory_with_quite_a_long_name/and_another_one_below/it/file.lua"
+      ":3: here",
+      "a path that Lua shortens is told in full");
+  put(path, "\n\n)");
+  put("a.lua", "return nil");
+  look();
+  faults(
+      "a_directory_with_quite_a_long_name/and_another_one_below/it/file.lua"
+      ":3: unexpected symbol near ')'",
+      "of a syntax error too");
+  stage_close(&S);
+}
+
+/* What a load seeks in vain is bounded, as is what it costs to keep it. */
+static void test_seeking(void) {
+  begin();
+  put("a.lua", "for i = 1, 5000 do pcall(require, 'x' .. i) end");
+  ok(stage_load(&S, false)->ok, "5,000 names that aren't there");
+  ok(S.runtime->loader->tree.map.count < 2000, "a part of them is noted");
+  put("a.lua", "return nil");
+  stage_load(&S, false);
+  ok(S.runtime->loader->tree.map.count == 1, "and forgotten with the file");
+  stage_close(&S);
+}
+
+/* A call loads a file, with an old one in it, while a load is under way. */
+static void test_late(void) {
+  begin();
+  put("_base.lua", "return 1");
+  put("_mid.lua", "return require '_base'");
+  put("a.lua",
+      "local b = require '_base' return function() "
+      "return require '_mid' end");
+  stage_load(&S, false);
+  put("_base.lua", "return 2");
+  put("b.lua",
+      "rpc.sleep(1) local m = require '_mid' return function() "
+      "return m end");
+  mrpc_loader_request(S.runtime->loader, MRPC_LOAD_CHANGES);
+  stage_pass(&S, 0.5);
+  calls("a", "1");
+  stage_pass(&S, 1);
+  ok(generation() == 2, "a load");
+  calls("b", "2");
+  calls("a", "2");
+  stage_close(&S);
+}
+
+static size_t measure(oom *o) {
+  lua_gc(S.runtime->L, LUA_GCCOLLECT);
+  lua_gc(S.runtime->L, LUA_GCCOLLECT);
+  return o->live;
+}
+
+static void test_soak(void) {
+  oom o = {0};
+  mrpc_env_config config = {.alloc = oom_alloc, .alloc_ud = &o};
+  S = (stage){0};
+  if (stage_open(&S, &config)) abort();
+  put("a.lua",
+      "local l = require '_l' rpc.every(1, print) return { f = print }");
+  put("b.lua", "return function() return require '_d' end");
+  put("_l.lua", "return 1");
+  put("_d.lua", "return 1");
+  size_t early = 0;
+  for (int i = 0; i < 400; i++) {
+    put("_l.lua", i % 2 ? "return 1" : "return 2");
+    put("c.lua", i % 4 ? "return {}" : "rpc.spawn(rpc.sleep, 9) error 'no'");
+    if (i % 8 == 0) put("n.lua", "return nil");
+    if (i % 8 == 4) fake_remove(&S.f, "n.lua");
+    stage_load(&S, i % 3 == 0);
+    stage_call(&S, "b");
+    if (i == 79) early = measure(&o);
+  }
+  size_t late = measure(&o);
+  ok(late == early, "400 loads leave nothing behind: %zu, %zu", early, late);
+  stage_close(&S);
+  ok(o.live == 0, "and all is freed");
+}
+
 static void scenario(oom *o) {
   mrpc_env_config config = {.alloc = oom_alloc, .alloc_ud = o};
   S = (stage){0};
@@ -525,6 +629,11 @@ int main(void) {
   test_being_written();
   test_source();
   test_moving();
+  test_strict();
+  test_long_path();
+  test_seeking();
+  test_late();
+  test_soak();
   oom_each("load", scenario, false);
   oom_each("load, all from one on", scenario, true);
   return tap_finish();
