@@ -74,7 +74,7 @@ int mrpc_timer_start(mrpc_timers *timers, mrpc_timer *timer, uint64_t at) {
   if (timer->place) mrpc_timer_stop(timers, timer);
   int rc = make_room(timers);
   if (rc) return rc;
-  timer->at = at;
+  timer->at = at > timers->now ? at : timers->now;
   timer->order = ++timers->started;
   sift_up(timers, timers->count++, timer);
   return MRPC_OK;
@@ -85,13 +85,17 @@ uint64_t mrpc_timers_next(const mrpc_timers *timers) {
 }
 
 /* A timer that restarts itself for `now` can't keep the loop here: its order
- * is newer than the last one that stood when the run began. */
+ * is newer than the last one that stood when the run began. What is started
+ * meanwhile is due at `now` at the earliest, so that it stands behind all
+ * that have been due for longer. */
 void mrpc_timers_run(mrpc_timers *timers, uint64_t now) {
-  uint64_t last = timers->started;
+  uint64_t last = timers->started, outer = timers->now;
+  timers->now = now;
   while (timers->count) {
     mrpc_timer *timer = timers->heap[0];
     if (timer->at > now || timer->order > last) break;
     mrpc_timer_stop(timers, timer);
     timer->fn(timer);
   }
+  timers->now = outer;
 }

@@ -23,7 +23,8 @@ typedef struct mrpc_timers {
   mrpc_timer **heap;
   size_t count;
   size_t cap;
-  uint64_t started;
+  uint64_t started; /* how many starts there were */
+  uint64_t now;     /* of the run under way; 0: none */
 } mrpc_timers;
 
 void mrpc_timers_init(mrpc_timers *timers, const mrpc_mem *mem);

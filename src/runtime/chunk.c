@@ -258,6 +258,11 @@ static int take_task_error(lua_State *L) {
   return 0;
 }
 
+static void say_run(const mrpc_file *file, char *text, size_t size) {
+  double ms = file->runtime->limits.load * 1e3;
+  snprintf(text, size, "the load ran longer than %.0f ms", ms);
+}
+
 /* The limit that struck is what the load had left; the author wants to know
  * the whole. The kill names its place: "math.lua:3: ran longer than 7 ms". */
 static void note_kill(mrpc_file *file, const mrpc_task *task) {
@@ -265,8 +270,7 @@ static void note_kill(mrpc_file *file, const mrpc_task *task) {
   char name[sizeof task->kill_why], message[80];
   const char *colon = strchr(task->kill_why, ':');
   if (task->kill_code == MRPC_SCRIPT_LIMIT) {
-    double ms = file->runtime->limits.load * 1e3;
-    snprintf(message, sizeof message, "the load ran longer than %.0f ms", ms);
+    say_run(file, message, sizeof message);
     failure.message = message;
   }
   if (colon && colon[1] >= '1' && colon[1] <= '9') {
@@ -313,7 +317,7 @@ void mrpc_chunk_stop(mrpc_file *file, const char *why) {
   mrpc_require_ended(file);
 }
 
-/* The first line of the file's own on the stack of what waits. */
+/* The first line of the file's own on the stack of what stands still. */
 static int find_waiting_line(const mrpc_file *file) {
   lua_State *L = mrpc_task_values(file->task);
   lua_Debug ar;
@@ -328,4 +332,11 @@ void mrpc_chunk_note_wait(mrpc_file *file) {
   if (file->waits_for) return;
   mrpc_faults_add(faults_of(file), file->path, find_waiting_line(file),
                   "still loading when the time for it was over");
+}
+
+void mrpc_chunk_note_run(mrpc_file *file) {
+  char message[80];
+  say_run(file, message, sizeof message);
+  mrpc_faults_add(faults_of(file), file->path, find_waiting_line(file), "%s",
+                  message);
 }

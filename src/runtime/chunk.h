@@ -15,7 +15,10 @@ void mrpc_chunk_start(mrpc_file *file, bool later);
 void mrpc_chunk_check(mrpc_file *file);
 /* Ends a file that is LOADING; no fault is noted. */
 void mrpc_chunk_stop(mrpc_file *file, const char *why);
-/* Notes as a fault that the file is still LOADING, and where it waits. */
+/* Notes as a fault that the wall time is over while the file is LOADING, with
+ * the line where it stands. */
 void mrpc_chunk_note_wait(mrpc_file *file);
+/* The same for the run time. */
+void mrpc_chunk_note_run(mrpc_file *file);
 
 #endif

@@ -35,7 +35,8 @@ struct mrpc_loader {
   mrpc_load_mode mode;
   bool is_asked;          /* to look for changes while files run */
   mrpc_timer turn;        /* the next step of a load */
-  mrpc_timer deadline;    /* of the files that run, wall time */
+  mrpc_timer deadline;    /* looks at the limits of the files that run */
+  uint64_t wall_end;      /* when their wall time is over */
   uint64_t started;       /* when the load was asked for */
   uint64_t run_ns;        /* run time of the main chunks that have ended, of */
   uint64_t counted_twice; /* which those that others required count twice */

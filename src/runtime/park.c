@@ -91,7 +91,10 @@ static void on_timer(mrpc_timer *timer) {
     task->raise = MRPC_TIMED_OUT;
     task->raise_why = "Timed out";
   }
-  mrpc_task_go(task);
+  if (task->sliced)
+    make_ready(task);
+  else
+    mrpc_task_go(task);
 }
 
 void mrpc_task_set_timer(lua_State *L, mrpc_task *task, double seconds,

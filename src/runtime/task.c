@@ -251,7 +251,19 @@ mrpc_task *mrpc_task_current(mrpc_runtime *runtime) {
 
 /* --- the loop's next turn ------------------------------------------------- */
 
-/* Runs who was ready when the turn began. */
+/* What is left of a batch goes first in the next turn. */
+static void put_back(mrpc_runtime *rt, mrpc_link *batch) {
+  if (mrpc_list_is_empty(batch)) return;
+  while (!mrpc_list_is_empty(batch)) {
+    mrpc_link *last = batch->prev;
+    mrpc_list_remove(last);
+    mrpc_list_insert(rt->ready.next, last);
+  }
+  (void)mrpc_timer_start(&rt->env->timers, &rt->turn, 0);
+}
+
+/* Runs who was ready when the turn began, up to the first slice of a load:
+ * calls must not wait for more than one. */
 static void take_turn(mrpc_timer *timer) {
   mrpc_runtime *rt = mrpc_list_of(timer, mrpc_runtime, turn);
   mrpc_link batch;
@@ -262,7 +274,11 @@ static void take_turn(mrpc_timer *timer) {
   mrpc_list_remove(&rt->ready);
   while (!mrpc_list_is_empty(&batch)) {
     mrpc_task *task = mrpc_list_of(batch.next, mrpc_task, ready);
+    bool is_slice = task->sliced;
     mrpc_list_remove(&task->ready);
     mrpc_task_go(task);
+    if (!is_slice) continue;
+    put_back(rt, &batch);
+    return;
   }
 }

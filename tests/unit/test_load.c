@@ -347,6 +347,53 @@ static void test_endless(void) {
   stage_close(&S);
 }
 
+/* Each of them is within the limit. */
+static void test_sum(void) {
+  static char paths[20][24];
+  begin();
+  for (int i = 0; i < 20; i++) {
+    snprintf(paths[i], sizeof paths[i], "f%d.lua", i);
+    put(paths[i], "rpc.sleep(1)\nfor i = 1, 3000000 do end\nrpc.sleep(1)");
+  }
+  S.f.tick = 1000000;
+  stage_load(&S, false);
+  const char *text = stage_faults(mrpc_runtime_report(S.runtime));
+  ok(strstr(text, ".lua:2: the load ran longer than 2000 ms"),
+     "run times add up: %s", text);
+  S.f.tick = 0;
+  stage_close(&S);
+}
+
+/* Loads that run long take turns with each other and with all that waits. */
+static void test_fairness(void) {
+  static char paths[20][24];
+  begin();
+  put("a.lua", "return function() rpc.sleep(0.1) return 1 end");
+  stage_load(&S, false);
+  for (int i = 0; i < 20; i++) {
+    snprintf(paths[i], sizeof paths[i], "f%d.lua", i);
+    put(paths[i], "rpc.sleep(1) for i = 1, 300000 do end");
+  }
+  S.f.tick = 1000000;
+  mrpc_runtime_reload(S.runtime, false);
+  stage_pass(&S, 1.1);
+  ok(mrpc_runtime_is_loading(S.runtime), "20 files run long");
+  calls("a", "");
+  uint64_t longest = 0, start = S.f.now, answered = 0;
+  while (mrpc_runtime_is_loading(S.runtime)) {
+    uint64_t before = S.f.now;
+    stage_step(&S);
+    if (S.f.now - before > longest) longest = S.f.now - before;
+    if (!answered && stage_heard(&S)[0]) answered = S.f.now - start;
+  }
+  ok(longest < 30000000, "no turn takes long: %d ms", (int)(longest / 1000000));
+  ok(answered && answered < 200000000, "a call that waits goes on: %d ms",
+     (int)(answered / 1000000));
+  faults("", "they all load");
+  S.f.tick = 0;
+  stage_close(&S);
+}
+
 static void test_in_flight(void) {
   begin();
   put("a.lua", "return function() rpc.sleep(1) return 'old' end");
@@ -623,6 +670,8 @@ int main(void) {
   test_newer();
   test_deadline();
   test_endless();
+  test_sum();
+  test_fairness();
   test_in_flight();
   test_resources();
   test_environment();

@@ -26,6 +26,11 @@ static void ring(mrpc_timer *timer) {
   if (to_stop) mrpc_timer_stop(&timers, &to_stop->timer);
 }
 
+static void ring_again(mrpc_timer *timer) {
+  ring(timer);
+  if (mrpc_timer_start(&timers, timer, 0)) abort();
+}
+
 static void start(int i, uint64_t at) {
   clocks[i].name = (char)('a' + i % 26);
   clocks[i].timer.fn = ring;
@@ -66,6 +71,13 @@ static void timer(void) {
   to_stop = &clocks[1];
   run_is(9, "a", "one that another stops doesn't run");
   to_stop = NULL;
+  start(2, 4);
+  start(0, 0);
+  clocks[0].timer.fn = ring_again;
+  run_is(9, "ac", "one that is always due doesn't hold up the others");
+  start(2, 6);
+  run_is(9, "ca", "nor the next time");
+  mrpc_timer_stop(&timers, &clocks[0].timer);
   mrpc_timers_clear(&timers);
   ok(counter.live == 0, "all memory came back");
 }
