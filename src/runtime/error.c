@@ -12,8 +12,8 @@
 #include "runtime/task.h"
 #include "runtime/trace.h"
 
-/* User values of a failure. */
-enum { TEXT = 1, FILE_NAME, TRACE, VALUES = TRACE };
+enum { TEXT_BYTES = 1 << 14 };                       /* of a failure's text */
+enum { TEXT = 1, FILE_NAME, TRACE, VALUES = TRACE }; /* its user values */
 
 typedef struct failure_box {
   int line;
@@ -124,9 +124,21 @@ static void push_text(lua_State *L, int index) {
                   luaL_typename(L, index));
 }
 
+/* A failure is told to people; megabytes aren't. stack: [text] -> [text] */
+static void shorten(lua_State *L) {
+  size_t len;
+  const char *text = lua_tolstring(L, -1, &len);
+  if (len <= TEXT_BYTES) return;
+  lua_pushlstring(L, text, TEXT_BYTES);
+  lua_pushliteral(L, "...");
+  lua_concat(L, 2);
+  lua_replace(L, -2);
+}
+
 /* stack: [text] -> [failure]; with the stack's trace when `traced` */
 static void push_failure(lua_State *L, bool traced) {
   int text = lua_gettop(L);
+  shorten(L);
   failure_box *box = lua_newuserdatauv(L, sizeof *box, VALUES);
   *box = (failure_box){0};
   lua_insert(L, text);
@@ -161,6 +173,8 @@ int mrpc_error_handler(lua_State *L) {
     lua_settop(L, 1);
     return 1;
   }
+  mrpc_task *task = mrpc_runtime_of(L)->current;
+  if (task && mrpc_trace_is_deep(L)) task->is_worn = true;
   push_text(L, 1);
   push_failure(L, true);
   return 1;

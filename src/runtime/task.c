@@ -139,7 +139,7 @@ static void release(mrpc_task *task) {
   if (task->at_load) mrpc_owned_remove(&task->owned);
   mrpc_list_remove(&task->link);
   mrpc_file *owner = task->owner;
-  if (rt->pooled < POOL_MAX && !rt->closing) {
+  if (rt->pooled < POOL_MAX && !rt->closing && !task->is_worn) {
     reset(task);
     mrpc_list_insert(rt->pool.next, &task->link);
     rt->pooled++;

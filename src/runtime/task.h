@@ -67,6 +67,7 @@ struct mrpc_task {
   bool sliced;           /* yields to the loop every MRPC_SLICE_NS (loads) */
   bool at_load;          /* dies with its file: it was made by its loading */
   bool timer_wakes;      /* the end of the timer is no failure (sleep) */
+  bool is_worn;          /* its coroutine has grown too large to be kept */
   bool watches;          /* has asked the call to tell of its cancelling */
   bool cancelled;        /* its waits raise */
   bool killed;           /* no script code runs any more but __close, */

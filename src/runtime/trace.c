@@ -3,13 +3,13 @@
  * A handler's stack looks like this, from level 0 on: the message handler;
  * `error` or `assert`, when the script raised; the script's functions; the
  * host's C function at the bottom. The first two and the last aren't news. A
- * deep stack is shown by both of its ends. */
+ * deep stack is shown by both of its ends, a very deep one by its top. */
 #include "runtime/trace.h"
 
 #include <lauxlib.h>
 #include <string.h>
 
-enum { FIRST_LEVELS = 10, LAST_LEVELS = 11 };
+enum { FIRST_LEVELS = 10, LAST_LEVELS = 11, DEEP = 5000 };
 
 /* The first ":<digits>: " in the message ends the place. */
 size_t mrpc_trace_place(const char *message, size_t *file_len, int *line) {
@@ -39,15 +39,17 @@ bool mrpc_trace_push_file(lua_State *L, int *line) {
   return false;
 }
 
-/* The level of the bottom function, found by doubling and halving: reaching a
- * level costs as many steps as it is deep. */
+bool mrpc_trace_is_deep(lua_State *L) {
+  lua_Debug ar;
+  return lua_getstack(L, DEEP, &ar);
+}
+
+/* The level of the bottom function, found by halving, or DEEP when it isn't
+ * above that: reaching a level costs as many steps as it is deep. */
 static int last_level(lua_State *L) {
   lua_Debug ar;
-  int low = 1, high = 1;
-  while (lua_getstack(L, high, &ar)) {
-    low = high;
-    high *= 2;
-  }
+  int low = 1, high = DEEP;
+  if (mrpc_trace_is_deep(L)) return DEEP;
   while (low < high) {
     int middle = (low + high) / 2;
     if (lua_getstack(L, middle, &ar))
@@ -80,18 +82,28 @@ static void push_line(lua_State *L, lua_Debug *ar) {
   lua_concat(L, 2);
 }
 
+/* Leaves out what stands between the first levels and the last, or the end.
+ * stack: [] -> [line] */
+static int push_gap(lua_State *L, int level, int last) {
+  if (last == DEEP) {
+    lua_pushliteral(L, "... (thousands of levels)\n");
+    return last;
+  }
+  int to = last - LAST_LEVELS;
+  lua_pushfstring(L, "... (%d levels)\n", to - level);
+  return to - 1;
+}
+
 void mrpc_trace_push(lua_State *L) {
   lua_Debug ar;
   luaL_Buffer buffer;
   int last = last_level(L);
-  int skip_from = FIRST_LEVELS + 1, skip_to = last - LAST_LEVELS;
   luaL_checkstack(L, 10, NULL);
   luaL_buffinit(L, &buffer);
   for (int level = 1; level <= last && lua_getstack(L, level, &ar); level++) {
-    if (level == skip_from && skip_to > skip_from) {
-      lua_pushfstring(L, "... (%d levels)\n", skip_to - skip_from);
+    if (level > FIRST_LEVELS && level < last - LAST_LEVELS) {
+      level = push_gap(L, level, last);
       luaL_addvalue(&buffer);
-      level = skip_to - 1;
       continue;
     }
     lua_getinfo(L, "Slnt", &ar);

@@ -16,6 +16,8 @@ size_t mrpc_trace_place(const char *message, size_t *file_len, int *line);
  * False, and nothing pushed, when there is none. May throw.
  * stack: [] -> [file] or [] */
 bool mrpc_trace_push_file(lua_State *L, int *line);
+/* Does the stack have thousands of levels? */
+bool mrpc_trace_is_deep(lua_State *L);
 /* The stack of a message handler's caller, a line each, ended by '\n'. May
  * throw. stack: [] -> [text] */
 void mrpc_trace_push(lua_State *L);

@@ -31,6 +31,10 @@ static const char text[] =
     "  error(setmetatable({}, {__tostring = function() error('no') end}))\n"
     "end\n"
     "function M.overflow() return 1 + M.overflow() end\n"
+    "function M.deep()\n"
+    "  local function f(n) if n == 0 then error('d') end f(n - 1) end\n"
+    "  f(500)\n"
+    "end\n"
     "function M.deaf() local f f = function() pcall(f) error('x') end f() end\n"
     "function M.in_coroutine()\n"
     "  coroutine.wrap(function() error('inside') end)()\n"
@@ -114,7 +118,8 @@ static void test_errors(script *s) {
   fails(s, "nothing", HIDDEN, "error=nil");
   fails(s, "unprintable", HIDDEN, "a table value whose __tostring fails");
   fails(s, "overflow", HIDDEN, "stack overflow");
-  fails(s, "overflow", HIDDEN, "levels)");
+  fails(s, "overflow", HIDDEN, "... (thousands of levels)\n");
+  fails(s, "deep", HIDDEN, "... (482 levels)\n");
   fails(s, "deaf", HIDDEN, "method failed");
   fails(s, "in_coroutine", HIDDEN, "inside");
   fails(s, "closing", HIDDEN, "error=init.lua:");
