@@ -26,9 +26,9 @@ typedef struct mrpc_node {
   uint8_t type;
   uint8_t flags;
   uint16_t spare; /* zero after a parse; whose document it is may use it */
-  uint32_t size; /* STRING: raw bytes between the quotes;
-                    ARRAY: elements; OBJECT: members;
-                    other scalars: offset of the first byte */
+  uint32_t size;  /* STRING: raw bytes between the quotes;
+                     ARRAY: elements; OBJECT: members;
+                     other scalars: offset of the first byte */
   union {
     int64_t i; /* INT */
     double d;  /* DOUBLE */

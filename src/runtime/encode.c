@@ -242,6 +242,7 @@ int mrpc_encode(lua_State *L, int index, mrpc_buf *buf, const char *root,
   e.runtime = rt;
   e.why = "";
   e.path_at = sizeof e.path;
+  e.why = "";
   e.depth = depth < MRPC_MAX_NESTING ? depth : MRPC_MAX_NESTING;
   if (!lua_checkstack(L, 3 * STACK_LEVELS + 4)) return MRPC_ENOMEM;
   lua_pushvalue(L, index);

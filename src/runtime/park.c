@@ -25,8 +25,10 @@ static void on_cancel(mrpc_call *call, void *ud) {
 mrpc_task *mrpc_task_check_wait(lua_State *L) {
   mrpc_runtime *rt = mrpc_runtime_of(L);
   mrpc_task *task = rt->current;
-  if (!task || L != rt->running)
+  if (!task || L != rt->running) {
     luaL_error(L, "can't wait here: this isn't run by a task of the host");
+    return NULL; /* not reached */
+  }
   if (task->killed) mrpc_limit_throw(L);
   if (task->call && !task->watches) {
     task->watches = true;
