@@ -101,6 +101,7 @@ void mrpc_peer_end(mrpc_peer *peer) {
   peer->is_over = true;
   peer->is_lost = true;
   peer->is_read = true;
+  peer->close_at = UINT64_MAX;
   mrpc_peer_clear_rest(peer);
   abandon_batches(&peer->queued);
   abandon_batches(&peer->batches);

@@ -94,7 +94,6 @@ int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
     return rc;
   }
   peer->stats.calls_out++;
-  mrpc_peer_changed(peer);
   return MRPC_OK;
 }
 
