@@ -71,6 +71,18 @@ enum {
   MRPC_REQUEST_CANCELLED = -32800
 };
 
+/* What callers see in place of the host's own codes, where other protocols
+ * mean something else by these. */
+typedef struct mrpc_error_codes {
+  int busy;            /* MRPC_BUSY */
+  int timed_out;       /* MRPC_TIMED_OUT */
+  int reply_too_large; /* MRPC_REPLY_TOO_LARGE */
+  int script_limit;    /* MRPC_SCRIPT_LIMIT */
+  int shutting_down;   /* MRPC_SHUTTING_DOWN */
+  int not_authorised;  /* MRPC_NOT_AUTHORISED */
+  int rate_limited;    /* MRPC_RATE_LIMITED */
+} mrpc_error_codes;
+
 /* Limits. A zero field means its default; MRPC_UNLIMITED (or a negative
  * number of seconds) switches one off where that is safe. */
 #define MRPC_UNLIMITED UINT32_MAX
@@ -163,6 +175,9 @@ void mrpc_dispatch_free(mrpc_dispatch *dispatch);
  * name that begins with "rpc.", which belongs to the host (section 8). */
 int mrpc_dispatch_add(mrpc_dispatch *dispatch, const char *name,
                       mrpc_call_fn fn, void *ud);
+/* From now on the host's own codes are sent as `codes` say; copied. */
+void mrpc_dispatch_set_codes(mrpc_dispatch *dispatch,
+                             const mrpc_error_codes *codes);
 
 /* The params as JSON text, "" when there are none. Valid until the method
  * function returns. */
@@ -179,8 +194,9 @@ void mrpc_call_on_cancel(mrpc_call *call, mrpc_call_fn fn, void *ud);
 
 /* Answers with a JSON text, which is sent as it is: it must be valid. */
 int mrpc_call_reply(mrpc_call *call, const char *json, size_t len);
-/* Answers with an error. `message` is plain UTF-8 text; `data` is JSON text
- * or NULL. */
+/* Answers with an error. A code of the host's own (MRPC_BUSY, ...) is sent as
+ * mrpc_dispatch_set_codes says. `message` is plain UTF-8 text, NULL: the
+ * code's own phrase; `data` is JSON text or NULL. */
 int mrpc_call_error(mrpc_call *call, int code, const char *message,
                     const char *data);
 
@@ -405,13 +421,14 @@ typedef struct mrpc_host_config {
                                 of a Unix socket */
   bool reject_duplicate_ids; /* refuse an id that is in flight */
   mrpc_limits limits;
-  mrpc_http_config http; /* of all HTTP endpoints; `limits`, `dev` and `bound`
-                            are filled in by the host */
-  int interrupt_signal;  /* a signal number granted to the host, by which it
-                            enforces limits.handler; 0: none */
-  bool hook;             /* enforce it by a standing hook, which halves the
-                            speed of scripts */
-  mrpc_host_fn on_ready; /* the first load has ended, calls are taken */
+  mrpc_error_codes errors; /* what callers see in place of the host's codes */
+  mrpc_http_config http;   /* of all HTTP endpoints; `limits`, `dev` and `bound`
+                              are filled in by the host */
+  int interrupt_signal;    /* a signal number granted to the host, by which it
+                              enforces limits.handler; 0: none */
+  bool hook;               /* enforce it by a standing hook, which halves the
+                              speed of scripts */
+  mrpc_host_fn on_ready;   /* the first load has ended, calls are taken */
   mrpc_report_fn on_report; /* a load has ended */
   void *ud;                 /* of both */
 

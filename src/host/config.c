@@ -40,6 +40,20 @@ static const mrpc_setting limits_keys[] = {
     {0},
 };
 
+#define CODE(field) \
+  { .name = #field, .kind = MRPC_SETTING_CODE, .at = AT(errors.field) }
+
+static const mrpc_setting errors_keys[] = {
+    CODE(busy),
+    CODE(timed_out),
+    CODE(reply_too_large),
+    CODE(script_limit),
+    CODE(shutting_down),
+    CODE(not_authorised),
+    CODE(rate_limited),
+    {0},
+};
+
 static const mrpc_setting http_keys[] = {
     {.name = "path", .kind = MRPC_SETTING_STRING, .at = AT(http.path)},
     {"notification_status",
@@ -75,6 +89,7 @@ static const mrpc_setting keys[] = {
      NULL},
     {.name = "drain", .kind = MRPC_SETTING_SECONDS, .at = AT(drain)},
     {.name = "limits", .kind = MRPC_SETTING_SECTION, .section = limits_keys},
+    {.name = "errors", .kind = MRPC_SETTING_SECTION, .section = errors_keys},
     {.name = "http", .kind = MRPC_SETTING_SECTION, .section = http_keys},
     {.name = "log", .kind = MRPC_SETTING_SECTION, .section = log_keys},
     {0},

@@ -134,6 +134,7 @@ static int make_parts(mrpc_host *host, const mrpc_host_config *config) {
   host->loop->max_streams = count_streams(&host->config.limits);
   rc = mrpc_bell_new(host->loop, on_bell, host, &host->bell);
   if (!rc) rc = mrpc_dispatch_new(host->env, &host->dispatch);
+  if (!rc) mrpc_dispatch_set_codes(host->dispatch, &host->config.errors);
   if (!rc) rc = mrpc_admin_open(host);
   if (!rc) rc = make_runtime(host);
   return rc ? rc : mrpc_luv_open(host);

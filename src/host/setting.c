@@ -4,6 +4,7 @@
  * key, as the author wrote it. */
 #include "host/setting.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -201,6 +202,13 @@ static int read_number(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
   return rc;
 }
 
+static int read_code(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
+                     void *to) {
+  const mrpc_setting range = {.name = k->name, .min = INT_MIN, .max = INT_MAX};
+  int rc = read_number(r, node, &range, to);
+  return rc || *(int *)to ? rc : fail_type(r, k, "a code other than 0");
+}
+
 static int read_value(mrpc_reading *r, uint32_t node, const mrpc_setting *k) {
   void *to = (char *)r->target + k->at;
   switch (k->kind) {
@@ -208,6 +216,7 @@ static int read_value(mrpc_reading *r, uint32_t node, const mrpc_setting *k) {
     case MRPC_SETTING_NOT_FLAG: return read_flag(r, node, k, to);
     case MRPC_SETTING_COUNT: return read_count(r, node, k, to);
     case MRPC_SETTING_NUMBER: return read_number(r, node, k, to);
+    case MRPC_SETTING_CODE: return read_code(r, node, k, to);
     case MRPC_SETTING_SECONDS: return read_seconds(r, node, k, to);
     case MRPC_SETTING_STRING: return read_string(r, node, k, to);
     case MRPC_SETTING_FILE_NAME: return read_file_name(r, node, k, to);

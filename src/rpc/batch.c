@@ -46,7 +46,9 @@ void mrpc_batch_refuse(mrpc_peer *peer, uint64_t token, const char *what,
                        uint64_t limit, const char *unit) {
   mrpc_buf reply;
   mrpc_buf_init(&reply, &peer->env->mem, SIZE_MAX);
-  mrpc_envelope_add_limit(&reply, MRPC_INVALID_REQUEST, what, limit, unit);
+  mrpc_envelope_add_limit(&reply, MRPC_INVALID_REQUEST,
+                          mrpc_envelope_phrase(MRPC_INVALID_REQUEST), what,
+                          limit, unit);
   put_error(peer, token, &reply);
 }
 

@@ -157,13 +157,19 @@ static mrpc_buf *open_answer(mrpc_call *call) {
   return call->open;
 }
 
+static void add_too_large(const mrpc_call *call, mrpc_buf *buf) {
+  const int code = MRPC_REPLY_TOO_LARGE;
+  mrpc_envelope_add_limit(buf, mrpc_dispatch_code(call->dispatch, code),
+                          mrpc_envelope_phrase(code), "reply exceeds",
+                          call->peer->limits.reply, "bytes");
+}
+
 /* The answer can't stand: an error takes its place. False when there is no
  * memory even for that. */
 static bool substitute(mrpc_call *call, mrpc_buf *buf, int why) {
   mrpc_batch_replace(call->batch, call, buf);
   if (why == MRPC_ELIMIT)
-    mrpc_envelope_add_limit(buf, MRPC_REPLY_TOO_LARGE, "reply exceeds",
-                            call->peer->limits.reply, "bytes");
+    add_too_large(call, buf);
   else
     mrpc_envelope_add_error(buf, &(mrpc_error){.code = MRPC_INTERNAL_ERROR});
   mrpc_envelope_close(buf, call->id, call->id_len);
@@ -221,6 +227,7 @@ int mrpc_call_fail(mrpc_call *call, int64_t code, const char *message,
 
 int mrpc_call_error(mrpc_call *call, int code, const char *message,
                     const char *data) {
-  return mrpc_call_fail(call, code, message, message ? strlen(message) : 0,
-                        data, data ? strlen(data) : 0);
+  if (!message) message = mrpc_envelope_phrase(code);
+  return mrpc_call_fail(call, mrpc_dispatch_code(call->dispatch, code), message,
+                        strlen(message), data, data ? strlen(data) : 0);
 }

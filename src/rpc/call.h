@@ -34,7 +34,8 @@ int mrpc_call_close_result(mrpc_call *call);
 /* Takes back an open result, so that mrpc_call_error can follow. */
 void mrpc_call_undo_result(mrpc_call *call);
 
-/* Like mrpc_call_error, with lengths; `message` need not be valid UTF-8. */
+/* Like mrpc_call_error, with lengths, and the code is sent as it is; `message`
+ * need not be valid UTF-8. */
 int mrpc_call_fail(mrpc_call *call, int64_t code, const char *message,
                    size_t message_len, const char *data, size_t data_len);
 

@@ -35,7 +35,8 @@ struct mrpc_dispatch {
   mrpc_map native;
   const mrpc_map *scripted; /* the runtime's, or `empty` */
   mrpc_map empty;
-  mrpc_buf scratch; /* for short texts; empty between uses */
+  mrpc_error_codes codes; /* zero: the code is sent as it is */
+  mrpc_buf scratch;       /* for short texts; empty between uses */
   mrpc_call *free_calls;
   mrpc_batch *free_batches;
   mrpc_loan *free_loans;

@@ -90,6 +90,29 @@ const mrpc_method *mrpc_dispatch_find(const mrpc_dispatch *dispatch,
   return method ? method : mrpc_map_get(&dispatch->native, name, len);
 }
 
+void mrpc_dispatch_set_codes(mrpc_dispatch *dispatch,
+                             const mrpc_error_codes *codes) {
+  dispatch->codes = *codes;
+}
+
+static int find_code(const mrpc_error_codes *codes, int code) {
+  switch (code) {
+    case MRPC_BUSY: return codes->busy;
+    case MRPC_TIMED_OUT: return codes->timed_out;
+    case MRPC_REPLY_TOO_LARGE: return codes->reply_too_large;
+    case MRPC_SCRIPT_LIMIT: return codes->script_limit;
+    case MRPC_SHUTTING_DOWN: return codes->shutting_down;
+    case MRPC_NOT_AUTHORISED: return codes->not_authorised;
+    case MRPC_RATE_LIMITED: return codes->rate_limited;
+    default: return 0;
+  }
+}
+
+int mrpc_dispatch_code(const mrpc_dispatch *dispatch, int code) {
+  int found = find_code(&dispatch->codes, code);
+  return found ? found : code;
+}
+
 const mrpc_map *mrpc_dispatch_swap(mrpc_dispatch *dispatch,
                                    const mrpc_map *scripted) {
   const mrpc_map *old = dispatch->scripted;

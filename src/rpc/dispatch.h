@@ -24,6 +24,9 @@ int mrpc_dispatch_add_host(mrpc_dispatch *dispatch, const char *name,
 /* NULL when there is none. */
 const mrpc_method *mrpc_dispatch_find(const mrpc_dispatch *dispatch,
                                       const char *name, size_t len);
+/* What is sent for a code: that which set_codes gave for one of the host's
+ * own, any other as it is. */
+int mrpc_dispatch_code(const mrpc_dispatch *dispatch, int code);
 /* Puts a map of mrpc_method in the place of the current scripted one, which
  * is given back. NULL is an empty map. Both stay the caller's. */
 const mrpc_map *mrpc_dispatch_swap(mrpc_dispatch *dispatch,

@@ -57,8 +57,10 @@ static void refuse(mrpc_batch *batch, const mrpc_envelope *e, int code,
     mrpc_log(peer->env, MRPC_LOG_DEBUG, what, "peer", peer->address, "why", why,
              NULL);
   if (!is_request) return;
-  mrpc_error error = {.code = code, .message = message};
-  if (message) error.message_len = strlen(message);
+  if (!message) message = why;
+  mrpc_error error = {.code = mrpc_dispatch_code(peer->dispatch, code),
+                      .message = message,
+                      .message_len = strlen(message)};
   fail_request(batch, e, &error);
 }
 

@@ -188,11 +188,12 @@ static void add_code(mrpc_buf *buf, int64_t code) {
   mrpc_buf_lit(buf, ",\"message\":");
 }
 
-void mrpc_envelope_add_limit(mrpc_buf *buf, int code, const char *what,
-                             uint64_t limit, const char *unit) {
+void mrpc_envelope_add_limit(mrpc_buf *buf, int code, const char *phrase,
+                             const char *what, uint64_t limit,
+                             const char *unit) {
   add_code(buf, code);
   mrpc_buf_addc(buf, '"');
-  mrpc_buf_adds(buf, mrpc_envelope_phrase(code));
+  mrpc_buf_adds(buf, phrase);
   mrpc_buf_lit(buf, ": ");
   mrpc_buf_adds(buf, what);
   mrpc_buf_lit(buf, " the limit of ");

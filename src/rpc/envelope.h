@@ -52,9 +52,10 @@ const char *mrpc_envelope_phrase(int64_t code);
  * closing brace, which mrpc_envelope_close adds. */
 void mrpc_envelope_add_error(mrpc_buf *buf, const mrpc_error *error);
 /* The same for a limit that struck: "Busy: message exceeds the limit of 9
- * bytes", with Busy for the code's phrase and the rest as given. */
-void mrpc_envelope_add_limit(mrpc_buf *buf, int code, const char *what,
-                             uint64_t limit, const char *unit);
+ * bytes", with Busy for the phrase and the rest as given. */
+void mrpc_envelope_add_limit(mrpc_buf *buf, int code, const char *phrase,
+                             const char *what, uint64_t limit,
+                             const char *unit);
 /* The same for a result: the value is to follow. */
 void mrpc_envelope_open(mrpc_buf *buf);
 void mrpc_envelope_close(mrpc_buf *buf, const char *id, size_t len);

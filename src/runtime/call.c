@@ -30,10 +30,6 @@ static void on_end(mrpc_task *task, lua_State *co, int status);
 
 /* --- starting ------------------------------------------------------------- */
 
-static void refuse(mrpc_call *call, int code, const char *message) {
-  mrpc_call_fail(call, code, message, strlen(message), NULL, 0);
-}
-
 void mrpc_lua_method_start(mrpc_call *call, void *ud) {
   mrpc_lua_method *method = ud;
   mrpc_runtime *rt = method->runtime;
@@ -43,16 +39,16 @@ void mrpc_lua_method_start(mrpc_call *call, void *ud) {
   uint32_t params;
   const mrpc_doc *doc = mrpc_call_doc(call, &params);
   if (mrpc_args_match(method, doc, params, &args, why, sizeof why)) {
-    refuse(call, MRPC_INVALID_PARAMS, why);
+    mrpc_call_error(call, MRPC_INVALID_PARAMS, why, NULL);
     return;
   }
   int rc = mrpc_task_take(rt, method->owner, on_end, method, &task);
   if (rc == MRPC_ESTATE) {
-    refuse(call, MRPC_SHUTTING_DOWN, "Shutting down");
+    mrpc_call_error(call, MRPC_SHUTTING_DOWN, "Shutting down", NULL);
   } else if (rc) {
     mrpc_log(rt->env, MRPC_LOG_ERROR, "no memory to start a method", "method",
              method->base.name, NULL);
-    refuse(call, MRPC_INTERNAL_ERROR, "Internal error");
+    mrpc_call_error(call, MRPC_INTERNAL_ERROR, "Internal error", NULL);
   } else {
     task->call = call;
     task->args = &args;
@@ -134,7 +130,8 @@ static void fail_inside(mrpc_task *task, int code, const char *message,
            *failure->traceback ? "traceback" : NULL, failure->traceback, NULL);
   mrpc_buf_truncate(&rt->scratch, 0);
   if (rt->dev) write_details(&rt->scratch, failure);
-  fail_with_scratch(task, code, message, strlen(message));
+  fail_with_scratch(task, mrpc_dispatch_code(rt->dispatch, code), message,
+                    strlen(message));
 }
 
 static void fail_with_text(mrpc_task *task, int code, const char *message,
@@ -149,7 +146,7 @@ static void fail_with_text(mrpc_task *task, int code, const char *message,
 
 static void fail_killed(mrpc_task *task) {
   if (task->kill_code == MRPC_SHUTTING_DOWN)
-    refuse(task->call, MRPC_SHUTTING_DOWN, "Shutting down");
+    mrpc_call_error(task->call, MRPC_SHUTTING_DOWN, "Shutting down", NULL);
   else if (task->kill_code == MRPC_SCRIPT_LIMIT)
     fail_with_text(task, MRPC_SCRIPT_LIMIT, "Script limit exceeded",
                    task->kill_why);
@@ -179,7 +176,8 @@ static void fail(mrpc_task *task, lua_State *co, int status) {
   if (task->killed) {
     fail_killed(task);
   } else if (task->cancelled) {
-    refuse(task->call, MRPC_REQUEST_CANCELLED, "Request cancelled");
+    mrpc_call_error(task->call, MRPC_REQUEST_CANCELLED, "Request cancelled",
+                    NULL);
   } else if (mrpc_error_object_get(co, -1, &object)) {
     fail_object(task, co, &object);
   } else {

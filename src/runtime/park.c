@@ -90,7 +90,7 @@ static void on_timer(mrpc_timer *timer) {
   if (task->state != MRPC_TASK_PARKED) return;
   unpark(task, true);
   if (!task->timer_wakes) {
-    task->raise = MRPC_TIMED_OUT;
+    task->raise = mrpc_dispatch_code(task->runtime->dispatch, MRPC_TIMED_OUT);
     task->raise_why = "Timed out";
   }
   if (task->sliced)

@@ -152,3 +152,33 @@ describe("a failing handler", function()
     assert.equal(1, there:result("one"))
   end)
 end)
+
+describe("errors of the host", function()
+  local TIMED = { ["late.lua"] = [[
+    local M = {}
+    function M.caught()
+      local _, err = pcall(rpc.await, function() end, 0.01)
+      return err.code
+    end
+    function M.raised() rpc.await(function() end, 0.01) end
+    function M.large() return ("x"):rep(1000) end
+    function M.own() rpc.error(-32051, "mine") end
+    return M]] }
+
+  it("bear the codes that the config file gives", function()
+    local there = support.serve_client(TIMED, {
+      config = "{ limits = { reply = 500 }, " ..
+        "errors = { timed_out = 408, reply_too_large = -32001 } }" })
+    assert.equal(408, there:result("late.caught"))
+    assert.same({ code = 408, message = "Timed out" }, there:failure("late.raised"))
+    local large = there:failure("late.large")
+    assert.equal(-32001, large.code)
+    assert.matches("^Reply too large", large.message)
+    assert.equal(-32051, there:failure("late.own").code)
+  end)
+
+  it("keep their standard codes where it names none", function()
+    local there = support.serve_client(TIMED, { config = "{ errors = { busy = -32000 } }" })
+    assert.equal(-32051, there:failure("late.raised").code)
+  end)
+end)

@@ -30,6 +30,7 @@ static void test_all_keys(void) {
       "  duplicate_ids = 'reject',\n"
       "  limits = { message = 4 * 2^20, depth = 1000, batch = false,\n"
       "             handler = 0.5, load = 3, wait = false },\n"
+      "  errors = { busy = -32000, timed_out = 408.0 },\n"
       "  http = { path = '/rpc', notification_status = 202,\n"
       "           hosts = { 'a', 'b' }, origins = {} },\n"
       "  log = { level = 'debug', format = 'json' } }");
@@ -47,6 +48,8 @@ static void test_all_keys(void) {
   ok(c.limits.handler == 0.5 && c.limits.load == 3, "seconds");
   ok(c.limits.wait < 0, "false switches a deadline off");
   ok(c.limits.header == 16U << 10, "what isn't named keeps its default");
+  ok(c.errors.busy == -32000 && c.errors.timed_out == 408, "errors");
+  ok(c.errors.rate_limited == 0, "a code that isn't named stays");
   is_str(c.http.path, "/rpc", "http.path");
   ok(c.http.notification_status == 202, "http.notification_status");
   ok(!strcmp(c.http.hosts[1], "b") && !c.http.hosts[2], "http.hosts");
@@ -107,6 +110,13 @@ static void test_faults(void) {
   refuses("return { limits = { batch = true } }", MRPC_EINVAL, "whole number");
   refuses("return { limits = { wait = 0 } }", MRPC_EINVAL, "seconds above 0");
   refuses("return { limits = { wait = -1 } }", MRPC_EINVAL, "limits.wait");
+  refuses("return { errors = { bussy = 1 } }", MRPC_EINVAL,
+          "\"errors.bussy\"; the nearest is \"errors.busy\"");
+  refuses("return { errors = { busy = 0 } }", MRPC_EINVAL, "other than 0");
+  refuses("return { errors = { busy = 1.5 } }", MRPC_EINVAL, "whole number");
+  refuses("return { errors = { busy = 2^31 } }", MRPC_EINVAL, "errors.busy");
+  refuses("return { errors = { busy = '1' } }", MRPC_EINVAL, "whole number");
+  refuses("return { errors = { busy = false } }", MRPC_EINVAL, "errors.busy");
   refuses("return { mode = 'fast' }", MRPC_EINVAL, "\"prod\" or \"dev\"");
   refuses("return { watch = 'no' }", MRPC_EINVAL, "true or false");
   refuses("return { listen = 5 }", MRPC_EINVAL, "list of strings");
