@@ -53,6 +53,9 @@ enum {
 
 /* A constant English phrase for a result code. */
 const char *mrpc_strerror(int code);
+/* Of two words the one that is nearer to `word`, if it can be what was meant;
+ * else NULL, which `a` and `b` may be as well. */
+const char *mrpc_nearer(const char *word, const char *a, const char *b);
 
 /* JSON-RPC error codes (JSON-RPC 2.0 section 5.1, then the host's own). */
 enum {

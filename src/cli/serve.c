@@ -72,9 +72,10 @@ static int read_config(const command *self, const flags *f,
                        mrpc_host_config *config) {
   char error[512];
   if (!f->config) return EXIT_DONE;
-  if (mrpc_host_config_read(config, f->config, error, sizeof error))
-    return cli_usage(self, "%s", error);
-  return EXIT_DONE;
+  if (!mrpc_host_config_read(config, f->config, error, sizeof error))
+    return EXIT_DONE;
+  fprintf(stderr, "moonrpc %s: %s\n", self->name, error);
+  return EXIT_USAGE;
 }
 
 static void lay_over(const flags *f, mrpc_host_config *config) {

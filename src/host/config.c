@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/env.h"
+#include "host/check.h"
 #include "host/setting.h"
 #include "json/parse.h"
 #include "runtime/data.h"
@@ -14,10 +15,20 @@
 enum { MAX_DEPTH = 32, MAX_BYTES = 1 << 20 };
 
 #define AT(field) offsetof(mrpc_host_config, field)
-#define LIMIT(field, min, max) \
-  { #field, MRPC_SETTING_COUNT, AT(limits.field), min, max, {0 }, NULL }
+#define LIMIT(field, least, most)                                       \
+  {                                                                     \
+    .name = #field, .kind = MRPC_SETTING_COUNT, .at = AT(limits.field), \
+    .min = least, .max = most                                           \
+  }
 #define TIME(field) \
-  { #field, MRPC_SETTING_SECONDS, AT(limits.field), 0, 0, {0 }, NULL }
+  { .name = #field, .kind = MRPC_SETTING_SECONDS, .at = AT(limits.field) }
+#define CHOICE(key, field, no, yes)                                       \
+  {                                                                       \
+    .name = key, .kind = MRPC_SETTING_CHOICE, .at = AT(field), .words = { \
+      no,                                                                 \
+      yes                                                                 \
+    }                                                                     \
+  }
 
 static const mrpc_setting limits_keys[] = {
     LIMIT(message, 64, UINT32_MAX / 2),
@@ -55,38 +66,43 @@ static const mrpc_setting errors_keys[] = {
 };
 
 static const mrpc_setting http_keys[] = {
-    {.name = "path", .kind = MRPC_SETTING_STRING, .at = AT(http.path)},
-    {"notification_status",
-     MRPC_SETTING_NUMBER,
-     AT(http.notification_status),
-     200,
-     299,
-     {0},
-     NULL},
-    {.name = "hosts", .kind = MRPC_SETTING_LIST, .at = AT(http.hosts)},
-    {.name = "origins", .kind = MRPC_SETTING_LIST, .at = AT(http.origins)},
+    {.name = "path",
+     .kind = MRPC_SETTING_STRING,
+     .at = AT(http.path),
+     .check = mrpc_check_path},
+    {.name = "notification_status",
+     .kind = MRPC_SETTING_NUMBER,
+     .at = AT(http.notification_status),
+     .min = 200,
+     .max = 299},
+    {.name = "hosts",
+     .kind = MRPC_SETTING_LIST,
+     .at = AT(http.hosts),
+     .check = mrpc_check_host},
+    {.name = "origins",
+     .kind = MRPC_SETTING_LIST,
+     .at = AT(http.origins),
+     .check = mrpc_check_origin},
     {0},
 };
 
 static const mrpc_setting log_keys[] = {
     {.name = "level", .kind = MRPC_SETTING_LEVEL, .at = AT(log_level)},
-    {"format", MRPC_SETTING_CHOICE, AT(log_json), 0, 0, {"text", "json"}, NULL},
+    CHOICE("format", log_json, "text", "json"),
     {0},
 };
 
 static const mrpc_setting keys[] = {
     {.name = "methods", .kind = MRPC_SETTING_FILE_NAME, .at = AT(methods)},
-    {.name = "listen", .kind = MRPC_SETTING_LIST, .at = AT(listen)},
-    {"mode", MRPC_SETTING_CHOICE, AT(dev), 0, 0, {"prod", "dev"}, NULL},
+    {.name = "listen",
+     .kind = MRPC_SETTING_LIST,
+     .at = AT(listen),
+     .min = 1,
+     .check = mrpc_check_url},
+    CHOICE("mode", dev, "prod", "dev"),
     {.name = "watch", .kind = MRPC_SETTING_NOT_FLAG, .at = AT(no_watch)},
     {.name = "admin", .kind = MRPC_SETTING_FLAG, .at = AT(open_admin)},
-    {"duplicate_ids",
-     MRPC_SETTING_CHOICE,
-     AT(reject_duplicate_ids),
-     0,
-     0,
-     {"allow", "reject"},
-     NULL},
+    CHOICE("duplicate_ids", reject_duplicate_ids, "allow", "reject"),
     {.name = "drain", .kind = MRPC_SETTING_SECONDS, .at = AT(drain)},
     {.name = "limits", .kind = MRPC_SETTING_SECTION, .section = limits_keys},
     {.name = "errors", .kind = MRPC_SETTING_SECTION, .section = errors_keys},

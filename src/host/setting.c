@@ -31,36 +31,14 @@ static int fail_type(mrpc_reading *r, const mrpc_setting *k, const char *want) {
 
 /* --- unknown keys --------------------------------------------------------- */
 
-static size_t least(size_t a, size_t b, size_t c) {
-  size_t ab = a < b ? a : b;
-  return ab < c ? ab : c;
-}
-
-/* Edits that lead from one word to the other (Levenshtein), by one row. */
-static size_t distance(const char *a, const char *b) {
-  enum { LONGEST = 32 };
-  size_t row[LONGEST + 1], len = strlen(b);
-  if (len > LONGEST) return SIZE_MAX;
-  for (size_t j = 0; j <= len; j++) row[j] = j;
-  for (size_t i = 0; a[i]; i++) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < len; j++) {
-      size_t cost = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = least(cost, row[j] + 1, row[j + 1] + 1);
-    }
-  }
-  return row[len];
-}
-
 static int fail_unknown(mrpc_reading *r, const char *name,
                         const mrpc_setting *section) {
-  const mrpc_setting *nearest = section;
+  const char *nearest = NULL;
   for (const mrpc_setting *k = section; k->name; k++)
-    if (distance(name, k->name) < distance(name, nearest->name)) nearest = k;
+    nearest = mrpc_nearer(name, nearest, k->name);
+  if (!nearest) return fail(r, "there is no key \"%s%s\"", r->section, name);
   return fail(r, "there is no key \"%s%s\"; the nearest is \"%s%s\"",
-              r->section, name, r->section, nearest->name);
+              r->section, name, r->section, nearest);
 }
 
 /* --- values --------------------------------------------------------------- */
@@ -82,9 +60,11 @@ static int read_string(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
                        void *to) {
   if (r->doc.nodes[node].type != MRPC_JSON_STRING)
     return fail_type(r, k, "a string");
-  char *text = copy_string(r, node, "");
+  char why[MRPC_SETTING_WHY], *text = copy_string(r, node, "");
   *(char **)to = text;
-  return text ? MRPC_OK : MRPC_ENOMEM;
+  if (!text) return MRPC_ENOMEM;
+  if (!k->check || k->check(text, why, sizeof why)) return MRPC_OK;
+  return fail(r, "%s%s %s", r->section, k->name, why);
 }
 
 static int read_file_name(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
@@ -101,6 +81,17 @@ static int read_file_name(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
   return *(char **)to ? MRPC_OK : MRPC_ENOMEM;
 }
 
+static int read_item(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
+                     char **to) {
+  char why[MRPC_SETTING_WHY];
+  if (r->doc.nodes[node].type != MRPC_JSON_STRING)
+    return fail_type(r, k, "a list of strings");
+  *to = copy_string(r, node, "");
+  if (!*to) return MRPC_ENOMEM;
+  if (!k->check || k->check(*to, why, sizeof why)) return MRPC_OK;
+  return fail(r, "%s%s: \"%s\": %s", r->section, k->name, *to, why);
+}
+
 static int read_list(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
                      void *to) {
   const mrpc_node *list = &r->doc.nodes[node];
@@ -108,15 +99,15 @@ static int read_list(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
   bool empty = list->type == MRPC_JSON_OBJECT && list->size == 0;
   if (!single && !empty && list->type != MRPC_JSON_ARRAY)
     return fail_type(r, k, "a list of strings");
+  if (k->min && !single && list->size == 0)
+    return fail_type(r, k, "a list that isn't empty");
   uint32_t count = single ? 1 : list->size;
   char **items = mrpc_arena_new(r->arena, (count + 1) * sizeof *items);
   if (!items) return MRPC_ENOMEM;
   uint32_t at = single ? node : node + 1;
   for (uint32_t i = 0; i < count; i++, at = mrpc_doc_next(&r->doc, at)) {
-    if (r->doc.nodes[at].type != MRPC_JSON_STRING)
-      return fail_type(r, k, "a list of strings");
-    items[i] = copy_string(r, at, "");
-    if (!items[i]) return MRPC_ENOMEM;
+    int rc = read_item(r, at, k, &items[i]);
+    if (rc) return rc;
   }
   items[count] = NULL;
   *(char ***)to = items;
@@ -234,6 +225,9 @@ static int read_value(mrpc_reading *r, uint32_t node, const mrpc_setting *k) {
 static int read_section(mrpc_reading *r, uint32_t node,
                         const mrpc_setting *section) {
   const mrpc_node *n = &r->doc.nodes[node];
+  if (n->type == MRPC_JSON_ARRAY)
+    return fail(r, "%.*s[1] has no name; settings are written name = value",
+                (int)strcspn(r->section, "."), r->section);
   if (n->type != MRPC_JSON_OBJECT)
     return fail(r, "%.*s must be a table with names",
                 (int)strcspn(r->section, "."), r->section);

@@ -23,13 +23,19 @@ typedef enum mrpc_setting_kind {
   MRPC_SETTING_SECTION
 } mrpc_setting_kind;
 
+enum { MRPC_SETTING_WHY = 160 }; /* bytes of a check's phrase */
+
+/* Is the text fine? Else `why` gets a phrase. */
+typedef bool (*mrpc_setting_check)(const char *text, char *why, size_t size);
+
 typedef struct mrpc_setting {
   const char *name;
   mrpc_setting_kind kind;
-  size_t at; /* offset in the struct */
-  int64_t min, max;
+  size_t at;        /* offset in the struct */
+  int64_t min, max; /* of a list: min 1, it isn't empty */
   const char *words[2];
   const struct mrpc_setting *section;
+  mrpc_setting_check check; /* of a string or each of a list's; may be NULL */
 } mrpc_setting;
 
 /* One reading. */

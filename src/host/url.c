@@ -27,6 +27,12 @@ __attribute__((format(printf, 2, 3))) static int fail(mrpc_url *url,
   return MRPC_ESYNTAX;
 }
 
+/* "http", "http+unix", ... */
+static const char *scheme_of(mrpc_url *url) {
+  url->text[strcspn(url->text, ":")] = '\0';
+  return url->text;
+}
+
 /* Copies what stands before the first of `stops`; moves `*at` there. */
 static int cut(const char **at, const char *stops, char *out, size_t size) {
   size_t len = strcspn(*at, stops);
@@ -97,7 +103,7 @@ static int parse_option(mrpc_url *url, const char *name, const char *value) {
   if (!mrpc_url_is_http(url) && !strcmp(name, "framing"))
     return parse_framing(url, value);
   if (url->kind != MRPC_URL_HTTP_UNIX || strcmp(name, "path") != 0)
-    return fail(url, "there is no option \"%s\"", name);
+    return fail(url, "%s has no option \"%s\"", scheme_of(url), name);
   if (value[0] != '/') return fail(url, "the path must begin with \"/\"");
   snprintf(url->path, sizeof url->path, "%s", value);
   return MRPC_OK;
@@ -143,8 +149,9 @@ int mrpc_url_parse(mrpc_url *url, const char *text) {
     url->kind = schemes[i].kind;
     return parse_rest(url, url->text + len);
   }
-  return fail(url,
-              "it begins with http://, http+unix:, tcp://, unix: or stdio:");
+  return fail(
+      url,
+      "a URL must begin with http://, http+unix:, tcp://, unix: or stdio:");
 }
 
 void mrpc_url_write(const mrpc_url *url, uint16_t port, char *out,

@@ -10,10 +10,11 @@
 #include <lua.h>
 #include <lualib.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "json/write.h"
 
-enum { MAX_DEPTH = 16 };
+enum { MAX_DEPTH = 16, MAX_SECONDS = 2, HOOK_COUNT = 10000 };
 
 typedef struct walk {
   const char *path;
@@ -21,13 +22,16 @@ typedef struct walk {
   char *error;
   size_t size;
   int result;
+  const char *key; /* of the value that is being written, or NULL */
+  struct timespec start;
 } walk;
 
 static void write_value(lua_State *L, walk *w, int depth);
 
 static void refuse(walk *w, const char *what, const char *type) {
   if (w->result == MRPC_OK)
-    snprintf(w->error, w->size, "%s: %s%s", w->path, what, type);
+    snprintf(w->error, w->size, "%s: %s%s%s%s", w->path, w->key ? w->key : "",
+             w->key ? ": " : "", what, type);
   w->result = MRPC_ETYPE;
 }
 
@@ -50,19 +54,32 @@ static void write_array(lua_State *L, walk *w, int depth) {
   mrpc_buf_addc(w->out, ']');
 }
 
+/* stack: [key value] -> [key value] */
+static void refuse_key(lua_State *L, walk *w) {
+  char what[80];
+  lua_pushvalue(L, -2);
+  snprintf(what, sizeof what, "[%.40s]: keys must be names, not a ",
+           luaL_tolstring(L, -1, NULL));
+  refuse(w, what, luaL_typename(L, -2));
+  lua_pop(L, 2);
+}
+
 static void write_object(lua_State *L, walk *w, int depth) {
   bool first = true;
+  const char *above = w->key;
   mrpc_buf_addc(w->out, '{');
   lua_pushnil(L);
   while (lua_next(L, -2)) {
     if (lua_type(L, -2) != LUA_TSTRING) {
-      refuse(w, "keys must be names, not a ", luaL_typename(L, -2));
+      refuse_key(L, w);
     } else {
       if (!first) mrpc_buf_addc(w->out, ',');
       first = false;
       write_string(L, w, -2);
       mrpc_buf_addc(w->out, ':');
+      w->key = lua_tostring(L, -2);
       write_value(L, w, depth + 1);
+      w->key = above;
     }
     lua_pop(L, 1);
   }
@@ -94,7 +111,7 @@ static void write_value(lua_State *L, walk *w, int depth) {
         mrpc_json_write_int(w->out, lua_tointeger(L, -1));
       else if (mrpc_json_write_double(w->out, lua_tonumber(L, -1)) ==
                MRPC_ETYPE)
-        refuse(w, "a number isn't finite", "");
+        refuse(w, "a number isn't finite; no limit is written false", "");
       break;
     case LUA_TSTRING: write_string(L, w, -1); break;
     case LUA_TTABLE: write_table(L, w, depth); break;
@@ -118,10 +135,28 @@ static void open_libraries(lua_State *L) {
   }
 }
 
+/* A file that never ends would be a program that never starts. */
+static void hook(lua_State *L, lua_Debug *ar) {
+  const walk *w = *(walk **)lua_getextraspace(L);
+  struct timespec now;
+  (void)ar;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  double ran = (double)(now.tv_sec - w->start.tv_sec) +
+               (double)(now.tv_nsec - w->start.tv_nsec) * 1e-9;
+  if (ran > MAX_SECONDS) luaL_error(L, "it ran longer than %d s", MAX_SECONDS);
+}
+
+static void start_deadline(lua_State *L, walk *w) {
+  clock_gettime(CLOCK_MONOTONIC, &w->start);
+  *(walk **)lua_getextraspace(L) = w;
+  lua_sethook(L, hook, LUA_MASKCOUNT, HOOK_COUNT);
+}
+
 /* stack: [walk] -> [] */
 static int run(lua_State *L) {
   walk *w = lua_touserdata(L, 1);
   open_libraries(L);
+  start_deadline(L, w);
   int status = luaL_loadfilex(L, w->path, "t");
   if (status == LUA_OK) lua_call(L, 0, 1);
   if (status == LUA_ERRFILE) {
@@ -148,7 +183,7 @@ static void tell(lua_State *L, walk *w) {
 
 int mrpc_data_read(const mrpc_mem *mem, const char *path, mrpc_buf *json,
                    char *error, size_t size) {
-  walk w = {path, json, error, size, MRPC_OK};
+  walk w = {.path = path, .out = json, .error = error, .size = size};
   error[0] = '\0';
   lua_State *L = lua_newstate(mem->fn, mem->ud);
   if (!L) return MRPC_ENOMEM;

@@ -86,19 +86,57 @@ static void refuses(const char *text, int code, const char *why) {
   mrpc_host_config_clear(&c);
 }
 
+static void test_texts(void) {
+  mrpc_host_config c;
+  refuses("return { http = { path = 'rpc' } }", MRPC_EINVAL,
+          ": http.path must begin with \"/\"");
+  refuses("return { listen = {} }", MRPC_EINVAL,
+          ": listen must be a list that isn't empty");
+  refuses("return { listen = 'localhost:4000' }", MRPC_EINVAL,
+          ": listen: \"localhost:4000\": a URL must begin with");
+  refuses("return { listen = { 'stdio:', 'tcp://a' } }", MRPC_EINVAL,
+          ": listen: \"tcp://a\": the port is missing");
+  static const char *const hosts[] = {"*", "http://a", "a/b", "", "a b"};
+  static const char *const origins[] = {
+      "*", "null", "a.com", "://a", "http://", "http://a/", "http://a:x"};
+  char text[80];
+  for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+    snprintf(text, sizeof text, "return {http={hosts={'%s'}}}", hosts[i]);
+    refuses(text, MRPC_EINVAL, ": http.hosts: \"");
+  }
+  for (size_t i = 0; i < sizeof origins / sizeof *origins; i++) {
+    snprintf(text, sizeof text, "return {http={origins={'%s'}}}", origins[i]);
+    refuses(text, MRPC_EINVAL, ": http.origins: \"");
+  }
+  ok(!read_text(&c,
+                "return { http = {\n"
+                "  hosts = { 'a', 'a.b:80', '::1', '[::1]', '10.0.0.1' },\n"
+                "  origins = { 'https://a', 'http://[::1]:8080',\n"
+                "              'chrome-extension://abc' } } }"),
+     "proper hosts and origins: %s", error);
+  mrpc_host_config_clear(&c);
+}
+
 static void test_faults(void) {
   mrpc_host_config c;
   refuses("return {", MRPC_ESCRIPT, ":1:");
   refuses("\n\nerror('no')", MRPC_ESCRIPT, ":3: no");
   refuses("error({})", MRPC_ESCRIPT, "raised no message");
   refuses("return 1", MRPC_EINVAL, "table, not a number");
-  refuses("return { 1 }", MRPC_EINVAL, "table with names");
-  refuses("return { [true] = 1 }", MRPC_EINVAL, "not a boolean");
-  refuses("return { mode = print }", MRPC_EINVAL, "a function");
+  refuses("return { 1 }", MRPC_EINVAL, ": [1] has no name");
+  refuses("return { limits = { 1 } }", MRPC_EINVAL, ": limits[1] has no name");
+  refuses("return { [true] = 1 }", MRPC_EINVAL,
+          "[true]: keys must be names, not a boolean");
+  refuses("return { mode = print }", MRPC_EINVAL, "mode: it can't");
   refuses("return { mode = '\\xff' }", MRPC_EINVAL, "UTF-8");
-  refuses("return { drain = 0/0 }", MRPC_EINVAL, "finite");
+  refuses("return { drain = 0/0 }", MRPC_EINVAL,
+          "drain: a number isn't finite; no limit is written false");
+  refuses("while true do end", MRPC_ESCRIPT, ":1: it ran longer than 2 s");
   refuses("local t = {} t.http = t return t", MRPC_EINVAL, "too deep");
   refuses("return { modus = 'dev' }", MRPC_EINVAL, "nearest is \"mode\"");
+  refuses("return { duplicated = 1 }", MRPC_EINVAL,
+          ": there is no key \"duplicated\"");
+  ok(!strstr(error, "nearest"), "nothing is suggested that isn't near");
   refuses("return { limts = {} }", MRPC_EINVAL, "nearest is \"limits\"");
   refuses("return { limits = { mesage = 1 } }", MRPC_EINVAL,
           "\"limits.mesage\"; the nearest is \"limits.message\"");
@@ -138,6 +176,7 @@ int main(void) {
   snprintf(path, sizeof path, "%s/c.lua", dir);
   test_all_keys();
   test_small();
+  test_texts();
   test_faults();
   unlink(path);
   rmdir(dir);

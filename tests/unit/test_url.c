@@ -51,9 +51,9 @@ static void refuses(const char *text, const char *why) {
 
 static void test_bad(void) {
   char text[2 * MRPC_URL_MAX];
-  refuses("", "it begins with");
-  refuses("ftp://a:1", "it begins with");
-  refuses("HTTP://a:1", "it begins with");
+  refuses("", "a URL must begin with");
+  refuses("ftp://a:1", "a URL must begin with");
+  refuses("HTTP://a:1", "a URL must begin with");
   refuses("http://", "host is missing");
   refuses("http://:80", "host is missing");
   refuses("http://a:", "port");
@@ -68,12 +68,12 @@ static void test_bad(void) {
   refuses("http://a:1/\x7f", "character");
   refuses("http://[::1:1", "missing");
   refuses("http://[::1]x", "what follows");
-  refuses("http://a:1?framing=line", "no option");
+  refuses("http://a:1?framing=line", "http has no option \"framing\"");
   refuses("tcp://a", "port is missing");
   refuses("tcp://a:1/x", "no meaning");
   refuses("tcp://a:1?framing=morse", "framing is");
   refuses("tcp://a:1?framing", "framing is");
-  refuses("tcp://a:1?x=1", "no option \"x\"");
+  refuses("tcp://a:1?x=1", "tcp has no option \"x\"");
   refuses("tcp://a:1?averyveryverylongname=1", "no such option");
   refuses("unix:", "path of the socket");
   refuses("unix:?framing=line", "path of the socket");
