@@ -265,6 +265,18 @@ describe("a fault", function()
   end)
 end)
 
+describe("moonrpc check", function()
+  it("tells the faults of files that nobody requires yet, too", function()
+    local dir = files.temp {
+      ["a.lua"] = answering(1), ["_lib/later.lua"] = "\nreturn (", ["b.lua"] = "x",
+    }
+    local code, out = support.program.run { "check", dir }
+    assert.equal(1, code)
+    assert.equal("_lib/later.lua:2: unexpected symbol near <eof>\n"
+      .. "b.lua:1: syntax error near <eof>\n", out)
+  end)
+end)
+
 describe("what runs", function()
   it("in a call finishes on the old code", function()
     local slow = "return function() rpc.sleep(0.4) return %d end"
