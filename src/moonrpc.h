@@ -320,7 +320,7 @@ typedef struct mrpc_runtime mrpc_runtime;
 
 /* One fault of a load. */
 typedef struct mrpc_fault {
-  const char *file;    /* relative to the directory */
+  const char *file;    /* relative to the directory, "." for itself */
   int line;            /* 0 when unknown */
   const char *message; /* without the place */
 } mrpc_fault;

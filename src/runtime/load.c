@@ -108,7 +108,7 @@ static void fail(mrpc_loader *loader) {
 }
 
 static void fail_for(mrpc_loader *loader, const char *why) {
-  mrpc_faults_add(faults_of(loader), "", 0, "%s", why);
+  mrpc_faults_add(faults_of(loader), ".", 0, "%s", why);
   fail(loader);
 }
 
@@ -168,12 +168,20 @@ static bool is_tried(const mrpc_loader *loader) {
          loader->tried_changes == loader->tree.changes;
 }
 
+/* Young files are read again though nothing came of it. */
+static void drop_texts(mrpc_loader *loader) {
+  mrpc_tree_node *node = NULL;
+  while ((node = mrpc_tree_next(&loader->tree, node)))
+    mrpc_tree_drop_text(node);
+}
+
 static void make_plan(mrpc_loader *loader) {
   bool is_needed = false, was_tried = is_tried(loader);
   bool is_quiet = loader->mode == MRPC_LOAD_CHANGES && loader->report.ok;
   loader->tried_result = MRPC_OK;
   loader->tried_changes = loader->tree.changes;
   if (was_tried) {
+    drop_texts(loader);
     loader->phase = MRPC_LOAD_IDLE;
   } else if (mrpc_plan_make(loader, &is_needed)) {
     fail_for(loader, mrpc_strerror(MRPC_ENOMEM));

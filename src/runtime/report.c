@@ -41,7 +41,7 @@ static size_t whole_length(const char *text, size_t len) {
 
 static void note_shortage(mrpc_faults *faults) {
   if (faults->count > 0) return;
-  faults->last = (mrpc_fault){"", 0, "not enough memory"};
+  faults->last = (mrpc_fault){".", 0, "not enough memory"};
   faults->items = &faults->last;
   faults->count = faults->cap = 1;
 }

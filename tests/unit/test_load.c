@@ -488,7 +488,7 @@ static void test_source(void) {
   stage_load(&S, false);
   S.f.list_result = MRPC_ENOTFOUND;
   ok(look() && !mrpc_runtime_report(S.runtime)->ok, "the directory is gone");
-  faults(":0: the methods directory doesn't exist", "it is told");
+  faults(".:0: the methods directory doesn't exist", "it is told");
   calls("a", "1");
   ok(!look(), "once");
   S.f.list_result = MRPC_OK;
