@@ -143,7 +143,11 @@ static void hook(lua_State *L, lua_Debug *ar) {
   clock_gettime(CLOCK_MONOTONIC, &now);
   double ran = (double)(now.tv_sec - w->start.tv_sec) +
                (double)(now.tv_nsec - w->start.tv_nsec) * 1e-9;
-  if (ran > MAX_SECONDS) luaL_error(L, "it ran longer than %d s", MAX_SECONDS);
+  if (ran < MAX_SECONDS) return;
+  luaL_where(L, 0);
+  lua_pushfstring(L, "it ran longer than %d s", MAX_SECONDS);
+  lua_concat(L, 2);
+  lua_error(L);
 }
 
 static void start_deadline(lua_State *L, walk *w) {
