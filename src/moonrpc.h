@@ -478,7 +478,8 @@ const char *mrpc_host_url(mrpc_host *host, size_t index);
  * done. For those who run the loop themselves. */
 int mrpc_host_start(mrpc_host *host);
 /* Runs until the host has ended: after stop, when a drain is done, or when
- * all addresses are streams that have ended (stdio). */
+ * all addresses are streams that have ended (stdio). MRPC_ETIMEOUT when the
+ * deadline of a drain cut calls off. */
 int mrpc_host_run(mrpc_host *host);
 /* Does what can be done now, for about `budget_us` microseconds (0: one turn
  * of the loop). MRPC_ECLOSED when the host has ended. */

@@ -137,6 +137,28 @@ static void add_text(line *l, const log_sink *sink, const mrpc_log_entry *entry,
   }
 }
 
+static size_t count_digits(const char *text) {
+  return strspn(text, "0123456789");
+}
+
+/* Is it a number as JSON writes them (RFC 8259 section 6)? */
+static bool is_number(const char *text) {
+  if (*text == '-') text++;
+  size_t digits = count_digits(text);
+  if (digits == 0 || (*text == '0' && digits > 1)) return false;
+  text += digits;
+  if (*text == '.') {
+    digits = count_digits(++text);
+    if (digits == 0) return false;
+    text += digits;
+  }
+  if (*text != 'e' && *text != 'E') return *text == '\0';
+  text++;
+  if (*text == '+' || *text == '-') text++;
+  digits = count_digits(text);
+  return digits > 0 && text[digits] == '\0';
+}
+
 static void add_json(line *l, const mrpc_log_entry *entry, const char *time) {
   adds(l, "{\"time\":\"");
   adds(l, time);
@@ -144,9 +166,15 @@ static void add_json(line *l, const mrpc_log_entry *entry, const char *time) {
   adds(l, levels[entry->level]);
   adds(l, "\",\"text\":");
   add_quoted(l, entry->text);
-  for (size_t i = 0; i < 2 * entry->count; i++) {
-    adds(l, i % 2 ? ":" : ",");
-    add_quoted(l, entry->pairs[i]);
+  for (size_t i = 0; i < entry->count; i++) {
+    const char *value = entry->pairs[2 * i + 1];
+    adds(l, ",");
+    add_quoted(l, entry->pairs[2 * i]);
+    adds(l, ":");
+    if (is_number(value))
+      adds(l, value);
+    else
+      add_quoted(l, value);
   }
   adds(l, "}");
 }

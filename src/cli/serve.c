@@ -185,6 +185,7 @@ static int run_host(server *s, const mrpc_host_config *config) {
   start_signals(s->host);
   int rc = mrpc_host_run(s->host);
   end_signals();
+  if (rc == MRPC_ETIMEOUT) return EXIT_FAULT; /* it is in the log */
   if (rc) return complain(s, mrpc_host_error(s->host));
   if (!s->is_ready && !ends_asked) return EXIT_FAULT;
   return ends_asked > 1 ? EXIT_FAULT : EXIT_DONE;
@@ -256,6 +257,6 @@ const command cli_serve = {
         "\n"
         "SIGTERM and SIGINT end it when the calls in flight have ended, a\n"
         "second one at once; SIGHUP reloads everything. Exit codes: 0 done; 1\n"
-        "it couldn't start, or was ended at once; 2 a usage error.\n",
+        "it couldn't start, or calls were cut off; 2 a usage error.\n",
     .run = run,
 };

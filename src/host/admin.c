@@ -248,18 +248,27 @@ static waiting *take_waiting(mrpc_host *host) {
   return w;
 }
 
-static void log_fault(const mrpc_host *host, const mrpc_fault *fault) {
+static void log_fault(const mrpc_host *host, const mrpc_fault *fault,
+                      const char *serving) {
   char place[512];
   const char *format = fault->line > 0 ? "%s:%d" : "%s";
   snprintf(place, sizeof place, format, fault->file, fault->line);
   mrpc_log(host->env, MRPC_LOG_ERROR, "load failed", "at", place, "error",
-           fault->message, NULL);
+           fault->message, "serving", serving, NULL);
+}
+
+/* A load that fails leaves what was there before. */
+static void log_faults(const mrpc_host *host, const mrpc_report *report) {
+  char serving[32] = "nothing";
+  if (report->generation)
+    snprintf(serving, sizeof serving, "generation %u", report->generation);
+  for (size_t i = 0; i < report->fault_count; i++)
+    log_fault(host, &report->faults[i], serving);
 }
 
 static void log_report(const mrpc_host *host, const mrpc_report *report) {
   char generation[16], files[16], methods[16], ms[32];
-  for (size_t i = 0; i < report->fault_count; i++)
-    log_fault(host, &report->faults[i]);
+  log_faults(host, report);
   if (!report->ok) return;
   snprintf(generation, sizeof generation, "%u", report->generation);
   snprintf(files, sizeof files, "%u", report->files);

@@ -292,7 +292,8 @@ int mrpc_host_run(mrpc_host *host) {
   host->running = true;
   if (host->state != MRPC_HOST_ENDED) mrpc_loop_run(host->loop);
   host->running = false;
-  return MRPC_OK;
+  return host->cut ? mrpc_host_fail(host, MRPC_ETIMEOUT, "calls were cut off")
+                   : MRPC_OK;
 }
 
 int mrpc_host_step(mrpc_host *host, uint64_t budget_us) {
@@ -322,9 +323,21 @@ static void close_streams(mrpc_host *host) {
     mrpc_conn_close(conn);
 }
 
+static uint64_t count_calls(const mrpc_host *host) {
+  mrpc_peer_stats sums = {0};
+  const mrpc_link *streams = &host->loop->streams;
+  for (mrpc_link *l = streams->next; l != streams; l = l->next)
+    mrpc_admin_add_stats(&sums, mrpc_list_of(l, mrpc_conn, link)->peer);
+  return sums.in_flight;
+}
+
 static void on_deadline(mrpc_timer *timer) {
   mrpc_host *host = mrpc_list_of(timer, mrpc_host, deadline);
-  mrpc_log(host->env, MRPC_LOG_WARN, "the drain has passed its deadline", NULL);
+  char cut[24];
+  host->cut = count_calls(host);
+  snprintf(cut, sizeof cut, "%llu", (unsigned long long)host->cut);
+  mrpc_log(host->env, MRPC_LOG_WARN, "the drain has passed its deadline",
+           "calls_cut", cut, NULL);
   mrpc_host_stop(host);
 }
 

@@ -42,6 +42,7 @@ struct mrpc_host {
   mrpc_bell *bell;
   atomic_int asked;    /* MRPC_HOST_DRAIN, ... since the bell was heard last */
   mrpc_timer deadline; /* of a drain */
+  uint64_t cut;        /* calls in flight when it came */
 
   struct mrpc_sampler *sampler; /* NULL until the loop's thread is known */
   bool sampler_tried;

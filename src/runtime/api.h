@@ -18,4 +18,7 @@ void mrpc_wait_open(lua_State *L);  /* sleep, await */
 void mrpc_spawn_open(lua_State *L); /* spawn */
 void mrpc_alarm_open(lua_State *L); /* after, every */
 
+/* rpc.json.encode. stack: [value] -> [text] */
+int mrpc_json_encode(lua_State *L);
+
 #endif

@@ -103,18 +103,37 @@ static int to_text(lua_State *L) {
   return 1;
 }
 
+/* What is said of a table that was meant as an error object and is none; false
+ * when it wasn't meant as one. stack: [] -> [text] or [] */
+static bool push_misfit(lua_State *L, int index) {
+  static const char why[] =
+      "an error object needs an integer code and a string message";
+  bool has_code = push_field(L, index, &code_key) != LUA_TNIL;
+  if (!has_code && luaL_getmetafield(L, index, "__tostring") != LUA_TNIL) {
+    lua_pop(L, 2);
+    return false;
+  }
+  bool has_text = push_field(L, index, &message_key) == LUA_TSTRING;
+  if (has_text)
+    lua_pushfstring(L, "%s (%s)", lua_tostring(L, -1), why);
+  else if (has_code)
+    lua_pushstring(L, why);
+  else
+    lua_pushnil(L);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+  if (has_text || has_code) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
 /* What is said of a value that was raised. A __tostring may fail in turn.
  * stack: [] -> [text] */
 static void push_text(lua_State *L, int index) {
-  if (lua_istable(L, index)) {
-    bool has_code = push_field(L, index, &code_key) != LUA_TNIL;
-    lua_pop(L, 1);
-    if (has_code) {
-      lua_pushliteral(L,
-                      "an error object needs an integer code and a string "
-                      "message");
-      return;
-    }
+  if (lua_istable(L, index) && push_misfit(L, index)) return;
+  if (lua_isnil(L, index)) {
+    lua_pushliteral(L, "nil error value");
+    return;
   }
   lua_pushcfunction(L, to_text);
   lua_pushvalue(L, index);

@@ -82,7 +82,7 @@ static int decode(lua_State *L) {
   return 1;
 }
 
-static int encode(lua_State *L) {
+int mrpc_json_encode(lua_State *L) {
   mrpc_encode_error fault;
   luaL_checkany(L, 1);
   lua_settop(L, 1);
@@ -97,7 +97,7 @@ static int encode(lua_State *L) {
 
 void mrpc_json_open(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"decode", decode}, {"encode", encode}, {NULL, NULL}};
+      {"decode", decode}, {"encode", mrpc_json_encode}, {NULL, NULL}};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, free_work);
   lua_setfield(L, -2, "__gc");

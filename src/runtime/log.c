@@ -36,6 +36,25 @@ static void emit(lua_State *L, int level, int first) {
   rt->env->log(&entry, rt->env->log_ud);
 }
 
+/* A table as JSON, where JSON can hold it and it has no text of its own; else
+ * as tostring has it. stack: [value] -> [text] */
+static void push_detail(lua_State *L) {
+  int type = lua_type(L, -1);
+  bool has_text = luaL_getmetafield(L, -1, "__tostring") != LUA_TNIL;
+  if (has_text) lua_pop(L, 1);
+  if (!has_text && (type == LUA_TTABLE || type == LUA_TLIGHTUSERDATA)) {
+    lua_pushcfunction(L, mrpc_json_encode);
+    lua_pushvalue(L, -2);
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
+      lua_pop(L, 1);
+      luaL_tolstring(L, -1, NULL);
+    }
+  } else {
+    luaL_tolstring(L, -1, NULL);
+  }
+  lua_replace(L, -2);
+}
+
 /* Puts the fields of the table at index 2 as strings onto the stack.
  * stack: [text fields] -> [text fields key value ...] */
 static void push_fields(lua_State *L) {
@@ -43,8 +62,7 @@ static void push_fields(lua_State *L) {
   int count = 0;
   lua_pushnil(L);
   while (count < MAX_FIELDS && lua_next(L, 2)) {
-    luaL_tolstring(L, -1, NULL);
-    lua_replace(L, -2);
+    push_detail(L);
     luaL_tolstring(L, -2, NULL);
     lua_insert(L, -3);
     lua_insert(L, -2);

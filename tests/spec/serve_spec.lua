@@ -177,8 +177,9 @@ describe("a drain", function()
     local self, connection = start { args = { "--drain", "0.3" } }
     local from = loop.now()
     self:kill()
-    self:wait_exit(5)
+    assert.equal(1, (self:wait_exit(5)))
     assert.is_true(loop.now() - from >= 0.25)
+    assert.matches("passed its deadline +calls_cut=1\n", self.err)
     connection:rest()
   end)
 
