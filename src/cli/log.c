@@ -30,6 +30,8 @@ int cli_log_level(const char *name) {
   return 0;
 }
 
+enum { TEXT_MAX = 64 << 10 }; /* bytes that are shown of one text */
+
 /* A line that is being put together; it is cut where memory ends. */
 typedef struct line {
   char *data;
@@ -84,10 +86,15 @@ static void add_byte(line *l, unsigned char c) {
 }
 
 /* What JSON wants, and what a terminal survives: no control character gets
- * through, nor do those of 0x80 to 0x9f. */
+ * through, nor do those of 0x80 to 0x9f. A script may log what it likes, but
+ * not hold up the program by it: a long text is cut. */
 static void add_escaped(line *l, const char *text) {
-  const unsigned char *s = (const unsigned char *)text;
+  const unsigned char *s = (const unsigned char *)text, *start = s;
   while (*s) {
+    if (s - start >= TEXT_MAX) {
+      adds(l, "...");
+      return;
+    }
     size_t len = sequence(s);
     bool is_c1 = len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
     if (len == 0 || *s < 0x20 || *s == '"' || *s == '\\' || *s == 0x7f)
@@ -112,7 +119,7 @@ static void add_value(line *l, const char *text) {
   for (const char *c = text; *c && bare; c++)
     bare = *c > ' ' && *c < 127 && !strchr("\"\\=", *c);
   if (bare)
-    adds(l, text);
+    add_escaped(l, text);
   else
     add_quoted(l, text);
 }

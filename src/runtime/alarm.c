@@ -150,7 +150,8 @@ static int stop_timer(lua_State *L) {
   bool has_meta = lua_getmetatable(L, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
   bool is_timer = has_meta && lua_rawequal(L, -1, -2);
-  luaL_argexpected(L, is_timer, 1, "timer");
+  /* A script can give the metatable to a table of its own. */
+  luaL_argexpected(L, is_timer && lua_isuserdata(L, 1), 1, "timer");
   script_timer *t = lua_touserdata(L, 1);
   if (t->ref != LUA_NOREF) stop(t);
   return 0;

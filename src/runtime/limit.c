@@ -64,10 +64,14 @@ void mrpc_limit_pause(mrpc_task *task) {
   if (!task->call && !task->sliced) task->run_ns = 0;
 }
 
+/* A hook that the script has set would be there in the next call too. */
 void mrpc_limit_end(mrpc_task *task) {
-  if (!task->sliced && !task->killed) return;
-  disarm(task->co, NULL);
-  task->runtime->alarmed = 0;
+  lua_Hook left = lua_gethook(task->co);
+  bool is_ending = task->sliced || task->killed;
+  if (is_ending || (left && left != hook) ||
+      (!left && task->runtime->standing_hook))
+    disarm(task->co, NULL);
+  if (is_ending) task->runtime->alarmed = 0;
 }
 
 void mrpc_limit_kill(mrpc_task *task, int code, const char *why) {

@@ -99,6 +99,13 @@ static void on_timer(mrpc_timer *timer) {
     mrpc_task_go(task);
 }
 
+double mrpc_task_timeout(lua_State *L, int index) {
+  if (lua_isnoneornil(L, index)) return mrpc_runtime_of(L)->limits.wait;
+  double seconds = luaL_checknumber(L, index);
+  luaL_argcheck(L, seconds >= 0, index, "must not be negative");
+  return seconds;
+}
+
 void mrpc_task_set_timer(lua_State *L, mrpc_task *task, double seconds,
                          bool wakes) {
   mrpc_env *env = task->runtime->env;

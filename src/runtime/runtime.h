@@ -57,6 +57,7 @@ struct mrpc_runtime {
   lua_State *running; /* its coroutine, or the script's inside it */
   uint32_t pins;      /* resumes below it that can't be left by a yield */
   uint32_t nesting;   /* tasks that run inside each other */
+  uint32_t spawned;   /* tasks of rpc.spawn that exist */
 
   uint32_t protections;          /* nesting of mrpc_protect */
   uint32_t slice;                /* number of the run of Lua code; 0: none */

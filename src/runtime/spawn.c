@@ -9,7 +9,10 @@
 #include "runtime/error.h"
 #include "runtime/schedule.h"
 
-enum { MAX_NESTING = 16 }; /* tasks that start inside each other at once */
+enum {
+  MAX_NESTING = 16,   /* tasks that start inside each other at once */
+  MAX_SPAWNED = 65536 /* and that exist: who spawns in a loop is stopped */
+};
 
 static const char meta_key; /* in the registry: its address counts */
 
@@ -59,6 +62,7 @@ static void on_end(mrpc_task *task, lua_State *co, int status) {
   spawned *s = task->ud;
   bool is_awaited = !mrpc_list_is_empty(&s->waiters);
   s->task = NULL;
+  task->runtime->spawned--;
   if (status != LUA_OK) s->failed = true;
   while (!mrpc_list_is_empty(&s->waiters)) {
     waiter *w = mrpc_list_of(s->waiters.next, waiter, link);
@@ -85,6 +89,10 @@ static int spawn(lua_State *L) {
   int n = lua_gettop(L);
   luaL_checktype(L, 1, LUA_TFUNCTION);
   if (!by) return luaL_error(L, "no task of the host runs this");
+  if (rt->spawned >= MAX_SPAWNED)
+    return mrpc_error_raise(L,
+                            mrpc_dispatch_code(rt->dispatch, MRPC_SCRIPT_LIMIT),
+                            "Script limit exceeded: too many tasks");
   spawned *s = lua_newuserdatauv(L, sizeof *s, 1);
   *s = (spawned){0};
   mrpc_list_init(&s->waiters);
@@ -105,6 +113,7 @@ static int spawn(lua_State *L) {
   push_start(L, task);
   lua_xmove(L, task->co, n);
   s->task = task;
+  rt->spawned++;
   if (rt->nesting < MAX_NESTING)
     mrpc_task_start(task, n);
   else
@@ -115,11 +124,13 @@ static int spawn(lua_State *L) {
 /* --- the script's side ---------------------------------------------------- */
 
 static spawned *check_spawned(lua_State *L) {
+  int top = lua_gettop(L);
   bool has_meta = lua_getmetatable(L, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
   bool is_task = has_meta && lua_rawequal(L, -1, -2);
-  luaL_argexpected(L, is_task, 1, "task");
-  lua_pop(L, 2);
+  /* A script can give the metatable to a table of its own. */
+  luaL_argexpected(L, is_task && lua_isuserdata(L, 1), 1, "task");
+  lua_settop(L, top);
   return lua_touserdata(L, 1);
 }
 
@@ -159,7 +170,7 @@ static int finish_wait(lua_State *L, int status, lua_KContext ctx) {
 /* task:wait(timeout). stack: [spawned timeout?] -> [result...] */
 static int wait(lua_State *L) {
   spawned *s = check_spawned(L);
-  double seconds = luaL_optnumber(L, 2, mrpc_runtime_of(L)->limits.wait);
+  double seconds = mrpc_task_timeout(L, 2);
   if (!s->task) return give(L, s);
   mrpc_task *task = mrpc_task_check_wait(L);
   if (task == s->task) return luaL_error(L, "a task can't wait for itself");

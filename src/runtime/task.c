@@ -262,13 +262,14 @@ static void put_back(mrpc_runtime *rt, mrpc_link *batch) {
   (void)mrpc_timer_start(&rt->env->timers, &rt->turn, 0);
 }
 
-/* Runs who was ready when the turn began, up to the first slice of a load:
- * calls must not wait for more than one. */
+/* Runs who was ready when the turn began, up to the first slice of a load and
+ * for no longer than one lasts: others must not wait for more. */
 static void take_turn(mrpc_timer *timer) {
   mrpc_runtime *rt = mrpc_list_of(timer, mrpc_runtime, turn);
   mrpc_link batch;
   mrpc_timer_start(&rt->env->timers, timer, UINT64_MAX);
   if (mrpc_list_is_empty(&rt->ready)) return;
+  uint64_t end = mrpc_env_now(rt->env) + MRPC_SLICE_NS;
   mrpc_list_init(&batch);
   mrpc_list_insert(&rt->ready, &batch);
   mrpc_list_remove(&rt->ready);
@@ -277,7 +278,7 @@ static void take_turn(mrpc_timer *timer) {
     bool is_slice = task->sliced;
     mrpc_list_remove(&task->ready);
     mrpc_task_go(task);
-    if (!is_slice) continue;
+    if (!is_slice && mrpc_env_now(rt->env) < end) continue;
     put_back(rt, &batch);
     return;
   }

@@ -103,6 +103,9 @@ int mrpc_task_park(lua_State *L, mrpc_unpark_fn on_unpark, void *ud,
 /* Raises where park would; for those that have something to start first. The
  * task that would be parked. */
 mrpc_task *mrpc_task_check_wait(lua_State *L);
+/* The timeout at `index`, limits.wait when it is nil. Raises for what is no
+ * time. */
+double mrpc_task_timeout(lua_State *L, int index);
 /* To be called before park: after `seconds` the wait raises MRPC_TIMED_OUT,
  * or, when `wakes`, ends without values. Raises when out of memory. */
 void mrpc_task_set_timer(lua_State *L, mrpc_task *task, double seconds,

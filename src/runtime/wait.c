@@ -89,7 +89,7 @@ static int finish_start(lua_State *L, int status, lua_KContext ctx) {
  * calls resume. stack: [start timeout?] -> [value...] */
 static int await(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
-  double seconds = luaL_optnumber(L, 2, mrpc_runtime_of(L)->limits.wait);
+  double seconds = mrpc_task_timeout(L, 2);
   mrpc_task_check_wait(L);
   lua_settop(L, 1);
   waiter *w = lua_newuserdatauv(L, sizeof *w, 1);

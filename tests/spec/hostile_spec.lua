@@ -31,6 +31,40 @@ local function survives(title, text, expected)
   end)
 end
 
+describe("the log", function()
+  it("cuts what a script makes too long", function()
+    local there, self = support.serve_client({ ["init.lua"] = [[
+      local M = {}
+      function M.bomb() error(("x"):rep(5e6)) end
+      function M.log() rpc.log.info(("y"):rep(5e6), { more = ("z"):rep(5e6) }) return 1 end
+      return M]] })
+    there:failure("bomb")
+    self:wait_log("x...")
+    assert.equal(1, there:result("log"))
+    self:wait_log("z...")
+    assert.is_true(#self.err < 500000, #self.err)
+  end)
+end)
+
+describe("a timeout", function()
+  it("that is no time is an error", function()
+    local there = support.serve_client { ["init.lua"] = [[
+      local M = {}
+      function M.await(seconds) return (pcall(rpc.await, print, seconds)) end
+      function M.wait(seconds)
+        local task = rpc.spawn(rpc.sleep, 0.01)
+        return (pcall(task.wait, task, seconds))
+      end
+      function M.nan() return (pcall(rpc.await, print, 0/0)) end
+      return M]] }
+    assert.is_false(there:result("await", "[-1]"))
+    assert.is_false(there:result("wait", "[-1]"))
+    assert.is_false(there:result("nan"))
+    assert.is_true(there:result("wait", "[5]"))
+    assert.is_true(there:result("wait"))
+  end)
+end)
+
 describe("a script that", function()
   survives("loops for ever in a task that it spawned",
     "return function() rpc.spawn(function() while true do end end) return 2 end", 2)
@@ -154,6 +188,26 @@ describe("a script that", function()
   survives("kills its collector", [[
     return function() collectgarbage("stop") for _ = 1, 1e5 do local _ = {} end
       collectgarbage("restart") return 2 end]], 2)
+  survives("gives a task's metatable to a table", [[
+    return function()
+      local meta = getmetatable(rpc.spawn(function() end))
+      local fake = setmetatable({}, meta)
+      pcall(fake.wait, fake) pcall(fake.cancel, fake) pcall(fake.is_done, fake)
+      return 2
+    end]], 2)
+  survives("gives a timer's metatable to a table", [[
+    return function()
+      local fake = setmetatable({}, getmetatable(rpc.after(0, function() end)))
+      pcall(fake.stop, fake)
+      return 2
+    end]], 2)
+  survives("leaves a hook behind that fails in whatever comes next", [[
+    return function()
+      debug.sethook(function() error("gotcha") end, "crl", 1)
+    end]])
+  survives("spawns tasks that spawn tasks, for ever", [[
+    local function bomb() rpc.spawn(bomb) rpc.spawn(bomb) end
+    return function() bomb() return 2 end]])
   survives("throws away its modules", [[
     return function()
       for k in pairs(package.loaded) do package.loaded[k] = nil end
