@@ -54,8 +54,8 @@ static request make_request(lua_State *L, const char *name) {
  * note only what they find, else a caller could fill the memory with names. */
 static mrpc_tree_node *look_up(lua_State *L, const request *r, const char *path,
                                size_t len) {
-  bool is_noted =
-      mrpc_file_is_loading(r->owner) && r->owner->dep_count < MAX_NOTED;
+  bool is_noted = r->owner && mrpc_file_is_loading(r->owner) &&
+                  r->owner->dep_count < MAX_NOTED;
   mrpc_tree_node *node = is_noted
                              ? mrpc_tree_expect(&r->loader->tree, path, len)
                              : mrpc_tree_find(&r->loader->tree, path, len);
