@@ -241,8 +241,9 @@ static void push_value(lua_State *L, lua_State *co) {
  * stack: [file] -> [] */
 static int take_value(lua_State *L) {
   mrpc_file *file = lua_touserdata(L, 1);
+  bool is_empty = lua_isnoneornil(file->task->co, 1);
   push_value(L, file->task->co);
-  if (!file->node->is_private && !file->epoch) {
+  if (!is_empty && !file->node->is_private && !file->epoch) {
     lua_pushvalue(L, -1);
     mrpc_methods_collect(L, file, faults_of(file));
   }

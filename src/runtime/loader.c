@@ -109,6 +109,7 @@ int mrpc_load_method(lua_State *L) {
   mrpc_file *owner = task ? task->owner : NULL;
   if (!owner || !mrpc_file_is_loading(owner) || owner->epoch)
     return luaL_error(L, "methods are declared while a file is loaded");
+  if (len == 0) return luaL_error(L, "a method's name must not be empty");
   const char *why = mrpc_methods_refuse(owner, name, len);
   if (why) return luaL_error(L, "%s", why);
   mrpc_methods_add(L, owner, name, len);

@@ -209,6 +209,14 @@ static void collect(walk *w, const level *up, size_t len) {
 void mrpc_methods_collect(lua_State *L, mrpc_file *file, mrpc_faults *faults) {
   walk w = {.L = L, .file = file, .faults = faults};
   size_t len = 0;
+  if (!lua_istable(L, -1) && !lua_isfunction(L, -1)) {
+    mrpc_faults_add(
+        faults, file->path, 0,
+        "a file must return a table, a function or nothing, not a %s",
+        luaL_typename(L, -1));
+    lua_pop(L, 1);
+    return;
+  }
   if (mrpc_methods_prefix(file->path, w.name, sizeof w.name, &len) == MRPC_OK) {
     collect(&w, NULL, len);
     return;

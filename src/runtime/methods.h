@@ -37,8 +37,8 @@ const char *mrpc_methods_refuse(const mrpc_file *file, const char *name,
 void mrpc_methods_add(lua_State *L, mrpc_file *file, const char *name,
                       size_t len);
 /* Adds what the file's value means: a function is a method itself, a table's
- * functions are methods, its tables go deeper. Names that can't be are noted
- * as faults. May throw. stack: [value] -> [] */
+ * functions are methods, its tables go deeper. Names that can't be and values
+ * of other types are noted as faults. May throw. stack: [value] -> [] */
 void mrpc_methods_collect(lua_State *L, mrpc_file *file, mrpc_faults *faults);
 /* Frees the file's methods. Doesn't throw. */
 void mrpc_methods_free(mrpc_file *file);

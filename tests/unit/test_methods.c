@@ -77,13 +77,25 @@ static void test_names(void) {
   ok(count() == 0, "private files have none");
   load("a/_b/x.lua", "return { f = print }");
   ok(count() == 0, "below private directories either");
+  load("_a.lua", "return 1");
+  ok(mrpc_runtime_report(S.runtime)->ok, "private files return what they like");
   load("a.lua", "return 1");
-  ok(mrpc_runtime_report(S.runtime)->ok && count() == 0, "a number is fine");
+  fault_is(
+      "a.lua:0: a file must return a table, a function or nothing, not a "
+      "number",
+      "others don't");
+  load("a.lua", "return true");
+  fault_is(
+      "a.lua:0: a file must return a table, a function or nothing, not a "
+      "boolean",
+      "whatever it is");
   load("a.lua", "");
   ok(mrpc_runtime_report(S.runtime)->ok && count() == 0, "nothing is, too");
 }
 
 static void test_declared(void) {
+  load("a.lua", "\nrpc.method('', print)");
+  fault_is("a.lua:2: a method's name must not be empty", "a name is needed");
   load("a.lua",
        "rpc.method('tools/call', function(name) end)\n"
        "rpc.method('eth_blockNumber', print)\n"

@@ -38,12 +38,12 @@ static void test_order(void) {
   put("both.lua", "return { v = 'file' }");
   put("both/init.lua", "return { w = 'init' }");
   put("nothing.lua", "local x = 1");
-  put("no.lua", "return false");
+  put("_no.lua", "return false");
   put("a.lua",
       "return function() return { require('string').upper('a'), "
       "require('rpc') == rpc, require('cjson').null == rpc.null, "
       "require('user.admin').v, require('user').v, require('both').v, "
-      "require('nothing'), require('no'), require('user/admin').v } end");
+      "require('nothing'), require('_no'), require('user/admin').v } end");
   stage_load(&S, false);
   faults("", "no faults");
   calls("a",
@@ -86,7 +86,7 @@ static void test_demand(void) {
       "local n = 0 rpc.sleep(1) return { next = function() "
       "n = n + 1 return n end }");
   put("a.lua", "return function() return require('_lazy').next() end");
-  put("b.lua", "return 1");
+  put("b.lua", "return {}");
   const mrpc_report *report = stage_load(&S, false);
   ok(report->files == 2, "a file that only calls require isn't loaded");
   calls("a", "");
@@ -96,7 +96,7 @@ static void test_demand(void) {
   ok(strstr(heard, "\"result\":1") && strstr(heard, "\"result\":2"),
      "two calls that require it wait for one loading");
   calls("a", "3");
-  put("b.lua", "return 2");
+  put("b.lua", "return { }");
   stage_load(&S, false);
   calls("a", "4");
   put("_lazy.lua", "error 'no'");
@@ -259,12 +259,12 @@ static void test_installed(void) {
           "return { n = count, name = name, path = path }");
   install("waits.lua", "rpc.sleep(1) return 'waited'");
   install("nothing.lua", "");
-  install("shadowed.lua", "return 'installed'");
+  install("_shadowed.lua", "return 'installed'");
   install("fails.lua", "error 'installed badly'");
-  put("shadowed.lua", "return 'ours'");
+  put("_shadowed.lua", "return 'ours'");
   put("a.lua",
       "local i = require 'inst' return { x = function() return { i.n, i.name, "
-      "require 'inst' == i, require 'nothing', require 'shadowed', "
+      "require 'inst' == i, require 'nothing', require '_shadowed', "
       "package.loaded.inst == i, select('#', require 'inst'), tostring(count) "
       "} end, p = function() return { package.path:find('%./%?') == nil, "
       "package.path:find('/tmp', 1, true) ~= nil, package.cpath } end }");
