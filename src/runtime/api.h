@@ -7,6 +7,8 @@
 
 #include <lua.h>
 
+#include "runtime/runtime.h"
+
 /* Makes the table: global `rpc`, and what require "rpc" gives.
  * stack: [] -> [] */
 void mrpc_api_open(lua_State *L);
@@ -20,5 +22,7 @@ void mrpc_alarm_open(lua_State *L); /* after, every */
 
 /* rpc.json.encode. stack: [value] -> [text] */
 int mrpc_json_encode(lua_State *L);
+/* Frees what rpc.json keeps, once the Lua state is closed. */
+void mrpc_json_close(mrpc_runtime *runtime);
 
 #endif

@@ -33,6 +33,9 @@ typedef struct mrpc_thread {
 /* A short string that was pushed before; convert.h. */
 typedef struct mrpc_key mrpc_key;
 
+/* What rpc.json works with; json.c. */
+typedef struct mrpc_work mrpc_work;
+
 struct mrpc_runtime {
   mrpc_env *env;
   mrpc_dispatch *dispatch;
@@ -71,6 +74,7 @@ struct mrpc_runtime {
   const void *object_meta; /* metatables */
   mrpc_key *keys;          /* cache of the keys of decoded objects */
   mrpc_buf scratch;        /* to build error data */
+  mrpc_work *work;         /* of rpc.json, while nobody uses it */
   char warning[256];       /* pieces of a warning of Lua's */
   size_t warning_len;
 

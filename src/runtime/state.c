@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "runtime/api.h"
 #include "runtime/libs.h"
 #include "runtime/limit.h"
 #include "runtime/load.h"
@@ -70,5 +71,6 @@ void mrpc_runtime_free(mrpc_runtime *rt) {
   if (rt->loader) mrpc_loader_free(rt->loader);
   mrpc_buf_clear(&rt->scratch);
   if (rt->L) lua_close(rt->L);
+  mrpc_json_close(rt);
   mrpc_mem_free(&mem, rt, sizeof *rt);
 }
