@@ -50,11 +50,13 @@ static int parse_line(const char *digits) {
   return line;
 }
 
-/* The line of the file's own in a traceback, 0 when it has none. */
+/* The line of the file's own in a traceback, 0 when it has none. Other paths
+ * may end as this one does. */
 static int find_line(const mrpc_file *file, const char *traceback) {
   for (const char *at = traceback; (at = strstr(at, file->path));) {
+    bool is_whole = at == traceback || strchr(" \t\n", at[-1]);
     at += file->len;
-    if (*at == ':' && parse_line(at + 1)) return parse_line(at + 1);
+    if (is_whole && *at == ':' && parse_line(at + 1)) return parse_line(at + 1);
   }
   return 0;
 }
@@ -233,7 +235,7 @@ static void push_value(lua_State *L, lua_State *co) {
     lua_pushboolean(L, true);
     return;
   }
-  lua_pushvalue(co, 1);
+  lua_settop(co, 1);
   lua_xmove(co, L, 1);
 }
 

@@ -567,6 +567,16 @@ static void test_long_path(void) {
   stage_close(&S);
 }
 
+static void test_foreign(void) {
+  begin();
+  put("data.lua", "return function() error('inst.lua:3: boo', 0) end");
+  put("a.lua", "local f = require 'data'\n\nf()");
+  stage_load(&S, false);
+  faults("a.lua:3: inst.lua:3: boo",
+         "a place elsewhere, and where we got there");
+  stage_close(&S);
+}
+
 /* What a load seeks in vain is bounded, as is what it costs to keep it. */
 static void test_seeking(void) {
   begin();
@@ -680,6 +690,7 @@ int main(void) {
   test_moving();
   test_strict();
   test_long_path();
+  test_foreign();
   test_seeking();
   test_late();
   test_soak();
