@@ -13,6 +13,7 @@
 #include "host/endpoint.h"
 #include "host/luv.h"
 #include "host/reload.h"
+#include "transport/path.h"
 #include "transport/sampler.h"
 #include "transport/stream.h"
 
@@ -80,12 +81,21 @@ static const char *const *keep_list(mrpc_host *host, const char *const *list,
   return copy;
 }
 
+static const char *keep_path(mrpc_host *host, const char *path, int *rc) {
+  char absolute[MRPC_PATH_MAX];
+  if (!path) return NULL;
+  int failed = mrpc_path_absolute(path, absolute, sizeof absolute);
+  if (!failed) return keep(host, absolute, rc);
+  *rc = failed;
+  return NULL;
+}
+
 static int keep_config(mrpc_host *host, const mrpc_host_config *config) {
   int rc = MRPC_OK;
   host->config = *config;
   mrpc_limits_init(&host->config.limits);
   mrpc_http_config *http = &host->config.http;
-  host->config.methods = keep(host, config->methods, &rc);
+  host->config.methods = keep_path(host, config->methods, &rc);
   http->path = keep(host, config->http.path, &rc);
   http->hosts = keep_list(host, config->http.hosts, &rc);
   http->origins = keep_list(host, config->http.origins, &rc);

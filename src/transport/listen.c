@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "transport/path.h"
 #include "transport/stream.h"
 
 enum { BACKLOG = 511 };
@@ -30,7 +31,7 @@ struct mrpc_listener {
   bool waits;       /* libuv holds a connection for us */
   mrpc_timer retry; /* after a lack of memory; always started, mostly never */
   uint64_t warned;  /* when we last complained that accepting fails */
-  char *path;       /* of the socket file, or NULL */
+  char *path;       /* of the socket file, absolute, or NULL */
   dev_t dev;        /* the file as we made it */
   ino_t ino;
 };
@@ -256,9 +257,11 @@ int mrpc_listen_unix(mrpc_loop *loop, const char *path, mrpc_accept_fn fn,
   struct sockaddr_un addr;
   int status = fill_address(path, &addr);
   if (status) return mrpc_loop_fail(loop, path, status);
-  int rc = new_listener(loop, false, fn, ud, &l);
+  char absolute[MRPC_PATH_MAX];
+  int rc = mrpc_path_absolute(path, absolute, sizeof absolute);
+  if (!rc) rc = new_listener(loop, false, fn, ud, &l);
   if (rc) return rc;
-  l->path = mrpc_mem_copy(&loop->env->mem, path, strlen(path));
+  l->path = mrpc_mem_copy(&loop->env->mem, absolute, strlen(absolute));
   status = l->path ? open_unix(l, &addr) : UV_ENOMEM;
   if (!status) {
     *out = l;

@@ -6,17 +6,15 @@
  * after it is listed is told of by its own watch. */
 #include "transport/watch.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include <uv.h>
 #ifdef __linux__
 #include <sys/vfs.h>
 #endif
 
+#include "transport/path.h"
 #include "transport/spot.h"
 
-enum { MAX_PATH = 2048 };
 static const uint64_t QUIET_NS = 50000000;
 static const uint64_t LONGEST_NS = 1000000000;
 static const uint64_t POLL_NS = 1000000000;
@@ -141,19 +139,10 @@ static void on_event(void *ud) {
 
 /* --- life ----------------------------------------------------------------- */
 
-static int make_absolute(const char *path, char *out, size_t size) {
-  char here[MAX_PATH];
-  bool is_absolute = path[0] == '/';
-  if (!is_absolute && !getcwd(here, sizeof here)) return MRPC_EIO;
-  int len = is_absolute ? snprintf(out, size, "%s", path)
-                        : snprintf(out, size, "%s/%s", here, path);
-  return len < 0 || (size_t)len >= size ? MRPC_ELIMIT : MRPC_OK;
-}
-
 int mrpc_watch_new(mrpc_loop *loop, const char *path, mrpc_watch_fn on_change,
                    void *ud, mrpc_watch **out) {
-  char absolute[MAX_PATH];
-  int rc = make_absolute(path, absolute, sizeof absolute);
+  char absolute[MRPC_PATH_MAX];
+  int rc = mrpc_path_absolute(path, absolute, sizeof absolute);
   if (rc) return rc;
   size_t len = strlen(absolute);
   while (len > 1 && absolute[len - 1] == '/') absolute[--len] = '\0';

@@ -188,3 +188,26 @@ describe("a handle of luv's", function()
     assert.matches('"result":"rang","id":77', there.session:next())
   end)
 end)
+
+describe("a script that changes the working directory", function()
+  local METHODS = { ["api/go.lua"] = 'return function() require("luv").chdir("/") end',
+    ["api/v.lua"] = "return function() return 1 end" }
+
+  it("leaves reloads and the socket file in their places", function()
+    local dir = files.temp(METHODS)
+    local self = support.program.start({ "serve", "api", "--listen", "tcp://127.0.0.1:0",
+      "--listen", "unix:socket" }, { cwd = dir })
+    self:wait_listening(2)
+    local there = client.open(self.urls[1])
+    there:result("go")
+    files.write(dir .. "/api/v.lua", "return function() return 2 end")
+    loop.wait(function()
+      if there:result("v") == 2 then return true end
+      loop.pass(0.01)
+    end, nil, "the new answer")
+    assert.is_true(files.exists(dir .. "/socket"))
+    self:kill()
+    assert.equal(0, (self:wait_exit()))
+    assert.is_false(files.exists(dir .. "/socket"))
+  end)
+end)
