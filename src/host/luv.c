@@ -15,6 +15,7 @@
 
 #include <lauxlib.h>
 #include <luv/lhandle.h>
+#include <signal.h>
 
 #include "runtime/callback.h"
 #include "runtime/file.h"
@@ -22,7 +23,7 @@
 #include "runtime/schedule.h"
 
 /* Which functions need more than a guard. */
-typedef enum role { PLAIN, MAKER, CLOSER, WORK } role;
+typedef enum role { PLAIN, MAKER, CLOSER, WORK, STARTER } role;
 
 struct mrpc_luv {
   mrpc_host *host;
@@ -175,11 +176,27 @@ static bool is_callable(lua_State *L, int index) {
   return true;
 }
 
+/* A handle for a signal by which the program is steered, or the deadlines are
+ * kept, would take it away. stack: [handle signal ...] -> the same */
+static void check_signal(lua_State *L) {
+  const record *r = find(L, 1);
+  if (!r || r->handle->type != UV_SIGNAL) return;
+  static const char *const names[] = {"sigterm", "sigint", "sighup", "sigalrm"};
+  static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGALRM};
+  int number = lua_isnumber(L, 2) ? (int)lua_tonumber(L, 2) : 0;
+  const char *name = number ? NULL : lua_tostring(L, 2);
+  bool is_taken = number && number == luv_of(L)->host->config.interrupt_signal;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    is_taken |= number == numbers[i] || (name && !strcmp(name, names[i]));
+  if (is_taken) luaL_argerror(L, 2, "this signal is the host's");
+}
+
 /* Stands before a function of luv's. Upvalues: it, its role. */
 static int guard(lua_State *L) {
   role kind = (role)lua_tointeger(L, lua_upvalueindex(2));
   record *closed = kind == CLOSER ? find(L, 1) : NULL;
   luaL_checkstack(L, 8, NULL);
+  if (kind == STARTER) check_signal(L);
   for (int i = kind == WORK ? 2 : 1; i <= lua_gettop(L); i++)
     if (is_callable(L, i)) mrpc_callback_pack(L, i);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -194,6 +211,8 @@ static role role_of(const char *name) {
   if (!strcmp(name, "new_work")) return WORK;
   if (!strcmp(name, "new_thread")) return PLAIN;
   if (!strncmp(name, "new_", 4) || !strcmp(name, "spawn")) return MAKER;
+  if (!strncmp(name, "start", 5) || !strncmp(name, "signal_start", 12))
+    return STARTER;
   if (!strcmp(name, "close") || strstr(name, "close_reset")) return CLOSER;
   return PLAIN;
 }

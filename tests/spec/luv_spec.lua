@@ -156,7 +156,7 @@ describe("luv", function()
     there.session:send(client.request("u.leave", nil, 1))
     assert.equal("rang", there:result("u.timer", "[20]"))
     self:kill()
-    assert.same({ 0, 0 }, { self:wait_exit() })
+    assert.same({ 1, 0 }, { self:wait_exit() }) -- a call was cut
     assert.is_nil(self.err:find("Sanitizer", 1, true), self.err)
   end)
 end)
@@ -186,6 +186,30 @@ describe("a handle of luv's", function()
     files.write(self.dir .. "/u.lua", SCRIPT .. "\n-- changed\n")
     self:wait_log("generation=2")
     assert.matches('"result":"rang","id":77', there.session:next())
+  end)
+end)
+
+describe("a script that asks for the host's signals", function()
+  it("is refused, and gets others", function()
+    local there, self = support.serve_client { ["init.lua"] = [[
+      local uv = require "luv"
+      local M = {}
+      function M.take(name)
+        local signal = uv.new_signal()
+        return (pcall(signal.start, signal, name, print))
+      end
+      function M.once(name)
+        return (pcall(uv.signal_start_oneshot, uv.new_signal(), name, print))
+      end
+      return M]] }
+    for _, name in ipairs { '"sigterm"', '"sigint"', '"sighup"', "15", "2.5", '"1"', '"sigalrm"' } do
+      assert.is_false(there:result("take", "[" .. name .. "]"), name)
+      assert.is_false(there:result("once", "[" .. name .. "]"), name)
+    end
+    assert.is_true(there:result("take", '["sigusr1"]'))
+    assert.is_true(there:result("once", '["sigusr2"]'))
+    self:kill()
+    assert.equal(0, (self:wait_exit()))
   end)
 end)
 
