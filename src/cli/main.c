@@ -29,6 +29,27 @@ static const command *find_command(const char *name) {
   return NULL;
 }
 
+static int fail_unknown(const char *name) {
+  const char *nearest = mrpc_nearer(name, "help", NULL);
+  for (int i = 0; i < COMMANDS; i++)
+    nearest = mrpc_nearer(name, nearest, commands[i]->name);
+  fprintf(stderr, "moonrpc: there is no command %s%s%s\n\n", name,
+          nearest ? "; the nearest is " : "", nearest ? nearest : "");
+  show_help(stderr);
+  return EXIT_USAGE;
+}
+
+/* moonrpc help, moonrpc help COMMAND. */
+static int help(int argc, char **argv) {
+  const command *found = argc > 2 ? find_command(argv[2]) : NULL;
+  if (argc > 2 && !found) return fail_unknown(argv[2]);
+  if (found)
+    printf("usage: moonrpc %s", found->help);
+  else
+    show_help(stdout);
+  return EXIT_DONE;
+}
+
 /* A handler rather than SIG_IGN: that would be inherited by the programs that
  * scripts start. */
 static void on_pipe(int number) {
@@ -50,15 +71,12 @@ int main(int argc, char **argv) {
   struct sigaction action = {.sa_handler = on_pipe, .sa_flags = SA_RESTART};
   sigaction(SIGPIPE, &action, NULL);
   if (found) return found->run(found, argc - 1, argv + 1);
-  if (!strcmp(name, "--help") || !strcmp(name, "help")) {
-    show_help(stdout);
-    return EXIT_DONE;
-  }
+  if (!strcmp(name, "--help") || !strcmp(name, "help")) return help(argc, argv);
   if (!strcmp(name, "--version")) {
     printf("moonrpc %s\n", MRPC_VERSION);
     return EXIT_DONE;
   }
-  if (argc > 1) fprintf(stderr, "moonrpc: there is no command %s\n\n", name);
+  if (argc > 1) return fail_unknown(name);
   show_help(stderr);
   return EXIT_USAGE;
 }

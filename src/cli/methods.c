@@ -100,6 +100,10 @@ static int list(mrpc_host *host, const mrpc_report *report, void *ud) {
   return report->ok ? ask(mrpc_host_env(host), host) : EXIT_FAULT;
 }
 
+static const char hint[] =
+    "the server tells its methods only with --dev, with admin = true in its "
+    "config file, or to the owner of its Unix socket";
+
 static bool is_url(const char *text) {
   return strstr(text, "://") || !strncmp(text, "unix:", 5) ||
          !strncmp(text, "http+unix:", 10);
@@ -115,6 +119,7 @@ static int run(const command *self, int argc, char **argv) {
                       .url = argv[1],
                       .method = "rpc.discover",
                       .timeout = 60,
+                      .unknown_hint = hint,
                       .on_result = show};
   return remote_run(&call);
 }

@@ -35,6 +35,22 @@ static const option_rule *find_rule(const option_rule *rules, const char *arg,
   return NULL;
 }
 
+/* What is wrong with an argument that no rule takes. */
+static int refuse(const command *self, const option_rule *rules,
+                  const char *arg) {
+  char name[32];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
+  const char *nearest = mrpc_nearer(name, "--help", NULL);
+  for (const option_rule *r = rules; r->name; r++) {
+    if (!strcmp(name, r->name))
+      return cli_usage(self, "%s takes no value", r->name);
+    nearest = mrpc_nearer(name, nearest, r->name);
+  }
+  if (!nearest) return cli_usage(self, "there is no option %s", arg);
+  return cli_usage(self, "there is no option %s; the nearest is %s", arg,
+                   nearest);
+}
+
 static bool is_strange(const char *arg) {
   return arg[0] == '-' && arg[1] != '\0';
 }
@@ -50,7 +66,7 @@ int cli_options(const command *self, const option_rule *rules, int strict,
       return CLI_HELP_SHOWN;
     }
     if (!rule && left <= strict && is_strange(argv[at]))
-      return cli_usage(self, "there is no option %s", argv[at]);
+      return refuse(self, rules, argv[at]);
     if (!rule) {
       argv[left++] = argv[at];
       continue;

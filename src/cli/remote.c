@@ -38,6 +38,16 @@ static int complain_late(const progress *p) {
   return complain(p, text);
 }
 
+/* Another framing is the likely reason for an early end, where there can be
+ * another. */
+static void suggest_framing(const progress *p) {
+  const char *url = p->call->url;
+  bool is_bare = !strncmp(url, "tcp:", 4) || !strncmp(url, "unix:", 5);
+  if (!is_bare || strchr(url, '?')) return;
+  fprintf(stderr, "does the server speak ?framing=header, or HTTP (%s)?\n",
+          *url == 't' ? "http://" : "http+unix:");
+}
+
 /* --- answers -------------------------------------------------------------- */
 
 typedef struct fault {
@@ -61,12 +71,16 @@ static int take_member(const char *key, const char *value, size_t len,
 }
 
 /* -32000 insufficient funds {"balance":70} */
-static int show_fault(mrpc_env *env, const mrpc_answer *answer) {
+static int show_fault(const progress *p, const mrpc_answer *answer) {
+  mrpc_env *env = p->env;
+  const char *hint = p->call->unknown_hint;
   fault f = {.env = env};
   mrpc_json_each(env, answer->json, answer->len, take_member, &f);
   fprintf(stderr, "%s %s", f.code ? f.code : "?", f.message ? f.message : "");
   if (f.data) fprintf(stderr, " %s", f.data);
   fprintf(stderr, "\n");
+  if (hint && f.code && !strcmp(f.code, "-32601"))
+    fprintf(stderr, "%s\n", hint);
   mrpc_text_free(env, f.code);
   mrpc_text_free(env, f.message);
   mrpc_text_free(env, f.data);
@@ -82,7 +96,7 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
   else if (answer->result != MRPC_OK)
     return; /* on_close knows more */
   else if (answer->is_error)
-    settle(p, show_fault(p->env, answer));
+    settle(p, show_fault(p, answer));
   else
     settle(p, p->call->on_result(p->env, answer->json, answer->len));
 }
@@ -102,11 +116,13 @@ static void on_close(mrpc_peer *peer, void *ud) {
     settle(p, complain_late(p));
   } else if (*mrpc_host_error(p->host)) {
     complain_host(p);
+    suggest_framing(p);
     settle(p, EXIT_UNREACHABLE);
   } else if (p->call->notify) {
     settle(p, EXIT_DONE);
   } else {
     settle(p, complain(p, "the connection was closed without an answer"));
+    suggest_framing(p);
   }
 }
 

@@ -10,9 +10,10 @@ typedef struct remote_call {
   const command *self;
   const char *url;
   const char *method;
-  const char *params; /* JSON text or NULL */
-  bool notify;        /* no answer is awaited */
-  double timeout;     /* seconds for all of it */
+  const char *params;       /* JSON text or NULL */
+  bool notify;              /* no answer is awaited */
+  double timeout;           /* seconds for all of it */
+  const char *unknown_hint; /* said when there is no such method; may be NULL */
   /* Takes the result and gives the exit code. */
   int (*on_result)(mrpc_env *env, const char *json, size_t len);
 } remote_call;

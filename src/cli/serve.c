@@ -54,12 +54,14 @@ static int on_option(const command *self, int id, const char *value, void *ud) {
     case LOG:
       f->log_level = cli_log_level(value);
       if (!f->log_level)
-        return cli_usage(self, "--log takes error, warn, info or debug");
+        return cli_usage(self, "--log takes error, warn, info or debug, not %s",
+                         value);
       break;
     case LOG_FORMAT:
       f->log_json = !strcmp(value, "json");
       if (!f->log_json && strcmp(value, "text") != 0)
-        return cli_usage(self, "--log-format takes text or json");
+        return cli_usage(self, "--log-format takes text or json, not %s",
+                         value);
       break;
     default:
       if (!cli_seconds(value, &f->drain))
@@ -169,11 +171,21 @@ static int complain(const server *s, const char *text) {
   return EXIT_FAULT;
 }
 
+static int complain_busy(const server *s, const char *url) {
+  bool is_http = !strncmp(url, "http://", 7);
+  complain(s, mrpc_host_error(s->host));
+  if (is_http || !strncmp(url, "tcp://", 6))
+    fprintf(stderr, "--listen %s://127.0.0.1:0 takes a free port\n",
+            is_http ? "http" : "tcp");
+  return EXIT_FAULT;
+}
+
 static int listen_all(const server *s, const mrpc_host_config *config) {
   for (const char *const *url = config->listen; *url; url++) {
     int rc = mrpc_host_listen(s->host, *url);
     if (rc == MRPC_ESYNTAX)
       return cli_usage(s->self, "%s", mrpc_host_error(s->host));
+    if (rc == MRPC_EEXIST) return complain_busy(s, *url);
     if (rc) return complain(s, mrpc_host_error(s->host));
   }
   return EXIT_DONE;

@@ -48,13 +48,17 @@ static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
 /* Leaves what was wrong with the connection in the host's error. */
 static void explain(const client *c, const mrpc_peer *peer) {
   const mrpc_framing *f = mrpc_peer_framing(peer);
-  const char *url = c->url.text;
-  int status = mrpc_url_is_http(&c->url) ? mrpc_http_client_status(f) : 0;
+  const char *url = c->url.text, *said = "";
+  int status = 0;
+  if (mrpc_url_is_http(&c->url)) {
+    status = mrpc_http_client_status(f);
+    said = mrpc_http_client_said(f);
+  }
   if (!f->error)
     mrpc_host_fail(c->host, MRPC_OK, "%s", "");
   else if (status >= 300)
-    mrpc_host_fail(c->host, MRPC_OK, "%s: %s, status %d", url, f->error,
-                   status);
+    mrpc_host_fail(c->host, MRPC_OK, "%s: %s, status %d%s%s", url, f->error,
+                   status, *said ? ": " : "", said);
   else
     mrpc_host_fail(c->host, MRPC_OK, "%s: %s", url, f->error);
 }

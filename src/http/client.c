@@ -12,7 +12,10 @@
 #include "http/piece.h"
 #include "http/scan.h"
 
-enum { KEEP = 1024 }; /* bytes of a buffer that an idle connection keeps */
+enum {
+  KEEP = 1024, /* bytes of a buffer that an idle connection keeps */
+  SAID = 200   /* of what a refusing server says; more isn't shown */
+};
 
 typedef enum phase { IDLE, HEAD, BODY } phase;
 
@@ -38,6 +41,7 @@ typedef struct client {
   uint64_t deadline; /* for what is incomplete; UINT64_MAX: nothing is */
   mrpc_piece head;
   mrpc_piece body;
+  char said[SAID]; /* the first line of a refusal's body */
 } client;
 
 static int step(client *c, const char **at, const char *end, mrpc_message *msg);
@@ -162,6 +166,19 @@ static bool looks_like_json(const client *c) {
   return at < end && (*at == '{' || *at == '[');
 }
 
+/* The server has refused the request. A page is for browsers; of a text the
+ * first line is kept, fit for any terminal. */
+static int fail_refused(client *c) {
+  const char *body = mrpc_piece_bytes(&c->body);
+  size_t len = 0;
+  if (c->body.len && *body != '<')
+    while (len < c->body.len && len + 1 < SAID && (body[len] & 0xe0)) len++;
+  for (size_t i = 0; i < len; i++)
+    c->said[i] = (unsigned char)body[i] < 0x7f ? body[i] : '?';
+  c->said[len] = '\0';
+  return fail(c, MRPC_EPROTO, "the server refused the request");
+}
+
 /* The body is complete. */
 static int end_answer(client *c, mrpc_message *msg) {
   c->phase = IDLE;
@@ -173,12 +190,9 @@ static int end_answer(client *c, mrpc_message *msg) {
   if (c->is_last || (c->is_draining && c->waiting == 0)) c->base.closing = true;
   bool is_fine = c->status < 300;
   if (c->body.len == 0 && is_fine) return MRPC_PARTIAL;
-  if (!c->is_json && !looks_like_json(c))
-    return fail(
-        c, MRPC_EPROTO,
-        is_fine ? "the answer isn't JSON" : "the server refused the request");
-  if (c->body.len == 0)
-    return fail(c, MRPC_EPROTO, "the server refused the request");
+  bool is_json = c->body.len && (c->is_json || looks_like_json(c));
+  if (!is_json && !is_fine) return fail_refused(c);
+  if (!is_json) return fail(c, MRPC_EPROTO, "the answer isn't JSON");
   *msg = (mrpc_message){
       .bytes = mrpc_piece_bytes(&c->body), .len = c->body.len, .token = 0};
   return MRPC_OK;
@@ -247,6 +261,10 @@ static void drain(mrpc_framing *f) {
 
 int mrpc_http_client_status(const mrpc_framing *f) {
   return ((const client *)f)->status;
+}
+
+const char *mrpc_http_client_said(const mrpc_framing *f) {
+  return ((const client *)f)->said;
 }
 
 static void free_client(mrpc_framing *f) {

@@ -9,5 +9,8 @@
 /* The status of the last answer, 0 before the first. When recv failed,
  * f->error says why and this what the server said. */
 int mrpc_http_client_status(const mrpc_framing *f);
+/* The first line of what a server said that refused a request; "" if it said
+ * nothing, or in HTML. Lives as long as the framing. */
+const char *mrpc_http_client_said(const mrpc_framing *f);
 
 #endif

@@ -162,6 +162,7 @@ void mrpc_loop_flush(mrpc_loop *loop) {
 int mrpc_loop_fail(mrpc_loop *loop, const char *subject, int status) {
   snprintf(loop->error, sizeof loop->error, "%s: %s", subject,
            uv_strerror(status));
+  if (status == UV_EADDRINUSE) return MRPC_EEXIST;
   return status == UV_ENOMEM ? MRPC_ENOMEM : MRPC_EIO;
 }
 

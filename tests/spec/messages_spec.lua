@@ -1,6 +1,6 @@
 -- What the program says when something is wrong: the words that help.
 local support = require "support"
-local client, files, program = support.client, support.files, support.program
+local client, conn, files, program = support.client, support.conn, support.files, support.program
 
 local METHODS = "tests/spec/methods"
 
@@ -84,5 +84,75 @@ describe("an error that is no proper one", function()
     end
     assert.equal("nil error value", there:failure("none").data.message)
     self:wait_log("nil error value")
+  end)
+end)
+
+describe("a slip on the command line", function()
+  local function told(...)
+    local code, out, err = program.run { ... }
+    assert.same({ 2, "" }, { code, out })
+    return err
+  end
+
+  it("is told with the nearest word, where there is one", function()
+    holds(told("srve", METHODS), "there is no command srve; the nearest is serve\n")
+    holds(told("serve", METHODS, "--listn", "stdio:"), "option --listn; the nearest is --listen\n")
+    holds(told("serve", METHODS, "--listn=stdio:"), "; the nearest is --listen\n")
+    holds(told("frobnicate"), "there is no command frobnicate\n")
+    holds(told("serve", METHODS, "--frobnicate"), "there is no option --frobnicate\n")
+  end)
+
+  it("is told with what was given", function()
+    holds(told("serve", METHODS, "--dev=yes"), "--dev takes no value\n")
+    holds(told("serve", METHODS, "--log", "loud"), "debug, not loud\n")
+    holds(told("serve", METHODS, "--log-format", "xml"), "json, not xml\n")
+    holds(told("serve", METHODS, "--listen", "http://127.0.0.1:0?framing=line"),
+      'http has no option "framing"')
+  end)
+end)
+
+describe("moonrpc help", function()
+  it("shows a command's help", function()
+    local _, shown = program.run { "serve", "--help" }
+    assert.same({ 0, shown, "" }, { program.run { "help", "serve" } })
+    local code, _, err = program.run { "help", "srve" }
+    assert.equal(2, code)
+    holds(err, "the nearest is serve")
+  end)
+end)
+
+describe("a hint", function()
+  it("shows how to get a free port", function()
+    for _, scheme in ipairs { "http", "tcp" } do
+      local self = support.serve(METHODS, { listen = { scheme .. "://127.0.0.1:0" } })
+      local code, _, err = program.run { "serve", METHODS, "--listen", self.urls[1] }
+      assert.equal(1, code)
+      holds(err, "in use", ("--listen %s://127.0.0.1:0 takes a free port\n"):format(scheme))
+    end
+  end)
+
+  it("shows why a server doesn't tell its methods", function()
+    local code, _, err = program.run { "methods", support.serve(METHODS).urls[1] }
+    assert.equal(1, code)
+    holds(err, "-32601", "only with --dev", "admin = true", "owner")
+  end)
+
+  it("shows what a refusing server says", function()
+    local url = support.serve(METHODS).urls[1]
+    local port = conn.parse(url).port
+    local code, _, err = program.run { "call", "http://127.0.0.1:" .. port .. "/nowhere", "x" }
+    assert.equal(3, code)
+    assert.matches("status 404: %g", err)
+  end)
+
+  it("shows that another framing may be spoken", function()
+    local dir = files.temp()
+    local self = support.serve(METHODS, { listen = {
+      "tcp://127.0.0.1:0?framing=header", "unix:" .. dir .. "/a?framing=header" } })
+    for i, other in ipairs { "http://", "http+unix:" } do
+      local code, _, err = program.run { "call", self.urls[i]:match("[^?]+"), "subtract", "2", "1" }
+      assert.equal(3, code, err)
+      holds(err, "does the server speak ?framing=header, or HTTP (" .. other .. ")?\n")
+    end
   end)
 end)
