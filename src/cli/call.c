@@ -19,7 +19,7 @@ static int on_option(const command *self, int id, const char *value, void *ud) {
   return EXIT_DONE;
 }
 
-/* --- params --------------------------------------------------------------- */
+/* Params. */
 
 static bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -80,7 +80,7 @@ static int count_named(int count, char **args) {
   return named;
 }
 
-/* --- the call ------------------------------------------------------------- */
+/* The call. */
 
 static int show(mrpc_env *env, const char *json, size_t len) {
   char *text = mrpc_json_pretty(env, json, len, isatty(1));

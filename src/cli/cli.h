@@ -27,7 +27,7 @@ typedef struct command {
 
 extern const command cli_serve, cli_call, cli_check, cli_methods;
 
-/* --- options.c ------------------------------------------------------------ */
+/* options.c. */
 
 /* One option of a command; the list ends with one without a name. */
 typedef struct option_rule {
@@ -55,7 +55,7 @@ int cli_usage(const command *self, const char *format, ...)
 /* Reads a positive number of seconds. */
 bool cli_seconds(const char *text, double *out);
 
-/* --- log.c ---------------------------------------------------------------- */
+/* log.c. */
 
 typedef struct log_sink {
   FILE *file;

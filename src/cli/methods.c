@@ -7,7 +7,7 @@
 #include "cli/local.h"
 #include "cli/remote.h"
 
-/* --- the answer of rpc.discover ------------------------------------------- */
+/* The answer of rpc.discover. */
 
 typedef struct printing {
   mrpc_env *env;
@@ -68,7 +68,7 @@ static int show(mrpc_env *env, const char *json, size_t len) {
   return mrpc_json_each(env, json, len, on_member, &p) ? EXIT_FAULT : EXIT_DONE;
 }
 
-/* --- a directory ---------------------------------------------------------- */
+/* A directory. */
 
 static int on_reply_member(const char *key, const char *value, size_t len,
                            void *ud) {

@@ -48,7 +48,7 @@ static void suggest_framing(const progress *p) {
           *url == 't' ? "http://" : "http+unix:");
 }
 
-/* --- answers -------------------------------------------------------------- */
+/* Answers. */
 
 typedef struct fault {
   mrpc_env *env;
@@ -101,7 +101,7 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
     settle(p, p->call->on_result(p->env, answer->json, answer->len));
 }
 
-/* --- the way there -------------------------------------------------------- */
+/* The way there. */
 
 static void complain_host(const progress *p) {
   fprintf(stderr, "moonrpc %s: %s\n", p->call->self->name,

@@ -42,7 +42,7 @@ typedef struct server {
 static mrpc_host *served; /* the signal handlers' */
 static volatile sig_atomic_t ends_asked;
 
-/* --- the command line ----------------------------------------------------- */
+/* The command line. */
 
 static int on_option(const command *self, int id, const char *value, void *ud) {
   flags *f = ud;
@@ -91,7 +91,7 @@ static void lay_over(const flags *f, mrpc_host_config *config) {
   if (f->drain > 0) config->drain = f->drain;
 }
 
-/* --- signals -------------------------------------------------------------- */
+/* Signals. */
 
 /* A second wish to end is granted at once, and if a script holds the loop, by
  * the alarm. */
@@ -135,7 +135,7 @@ static void end_signals(void) {
   handle(SIGHUP, SIG_IGN);
 }
 
-/* --- the host ------------------------------------------------------------- */
+/* The host. */
 
 static void raise_file_limit(void) {
   struct rlimit limit;

@@ -67,7 +67,7 @@ static bool is_allowed(mrpc_host *host, mrpc_call *call) {
   return false;
 }
 
-/* --- rpc.discover --------------------------------------------------------- */
+/* rpc.discover. */
 
 typedef struct listing {
   const mrpc_method **items;
@@ -139,7 +139,7 @@ static void discover(mrpc_call *call, void *ud) {
   answer(call, &buf);
 }
 
-/* --- rpc.status ----------------------------------------------------------- */
+/* rpc.status. */
 
 void mrpc_admin_add_stats(mrpc_peer_stats *sums, const mrpc_peer *peer) {
   mrpc_peer_stats s;
@@ -226,7 +226,7 @@ static void status(mrpc_call *call, void *ud) {
   answer(call, &buf);
 }
 
-/* --- rpc.reload ----------------------------------------------------------- */
+/* rpc.reload. */
 
 static void reload(mrpc_call *call, void *ud) {
   mrpc_host *host = ud;

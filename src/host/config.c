@@ -111,7 +111,7 @@ static const mrpc_setting keys[] = {
     {0},
 };
 
-/* --- the whole ------------------------------------------------------------ */
+/* The whole. */
 
 /* What config->own points to: several files may be read over one another. */
 typedef struct owned {

@@ -49,7 +49,7 @@ mrpc_runtime *mrpc_host_runtime(mrpc_host *host) {
   return host->runtime;
 }
 
-/* --- birth ---------------------------------------------------------------- */
+/* Birth. */
 
 /* The default action ends the process at the first write to a peer that has
  * gone: that is for the program to decide, not for us. */
@@ -191,7 +191,7 @@ void mrpc_host_free(mrpc_host *host) {
   mrpc_mem_free(&host->env->mem, host, sizeof *host);
 }
 
-/* --- addresses ------------------------------------------------------------ */
+/* Addresses. */
 
 int mrpc_host_listen(mrpc_host *host, const char *url) {
   if (host->state >= MRPC_HOST_DRAINING)
@@ -219,7 +219,7 @@ static void open_endpoint(mrpc_endpoint *endpoint) {
   mrpc_endpoint_open(endpoint);
 }
 
-/* --- the time of service -------------------------------------------------- */
+/* The time of service. */
 
 /* Runs in a signal handler. A slice that was there the last time already has
  * run for a whole sample: its task shall look at its deadlines. */
@@ -320,7 +320,7 @@ void mrpc_host_note_close(mrpc_host *host, mrpc_conn *conn) {
   check_end(host);
 }
 
-/* --- the end -------------------------------------------------------------- */
+/* The end. */
 
 static mrpc_conn *first_stream(mrpc_host *host) {
   mrpc_link *streams = &host->loop->streams;

@@ -59,7 +59,7 @@ static int call_back(lua_State *L, int nargs, int nresults, int flags) {
   return 0;
 }
 
-/* --- handles -------------------------------------------------------------- */
+/* Handles. */
 
 static void forget(record *r) {
   mrpc_luv *luv = r->luv;
@@ -167,7 +167,7 @@ static void adopt(lua_State *L) {
                                   : "no loaded file is there to own a handle");
 }
 
-/* --- the module ----------------------------------------------------------- */
+/* The module. */
 
 static bool is_callable(lua_State *L, int index) {
   if (lua_isfunction(L, index)) return true;
@@ -307,7 +307,7 @@ static int open_luv(lua_State *L) {
   return 1;
 }
 
-/* --- birth and death ------------------------------------------------------ */
+/* Birth and death. */
 
 int mrpc_luv_open(mrpc_host *host) {
   mrpc_env *env = host->env;

@@ -29,7 +29,7 @@ static int fail_type(mrpc_reading *r, const mrpc_setting *k, const char *want) {
   return fail(r, "%s%s must be %s", r->section, k->name, want);
 }
 
-/* --- unknown keys --------------------------------------------------------- */
+/* Unknown keys. */
 
 static int fail_unknown(mrpc_reading *r, const char *name,
                         const mrpc_setting *section) {
@@ -41,7 +41,7 @@ static int fail_unknown(mrpc_reading *r, const char *name,
               r->section, name, r->section, nearest);
 }
 
-/* --- values --------------------------------------------------------------- */
+/* Values. */
 
 /* A copy in the arena; NULL: out of memory. */
 static char *copy_string(mrpc_reading *r, uint32_t node, const char *prefix) {

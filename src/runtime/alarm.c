@@ -46,7 +46,7 @@ static void on_close(mrpc_owned *owned) {
   stop(mrpc_list_of(owned, script_timer, owned));
 }
 
-/* --- ticking -------------------------------------------------------------- */
+/* Ticking. */
 
 static void on_end(mrpc_task *task, lua_State *co, int status) {
   script_timer *t = task->ud;
@@ -93,7 +93,7 @@ static void on_timer(mrpc_timer *timer) {
   relax(t);
 }
 
-/* --- what scripts see ----------------------------------------------------- */
+/* What scripts see. */
 
 /* stack: [seconds function] -> [seconds function timer] */
 static script_timer *push_timer(lua_State *L) {

@@ -8,7 +8,7 @@
 #include "runtime/convert.h"
 #include "runtime/text.h"
 
-/* --- matching ------------------------------------------------------------- */
+/* Matching. */
 
 /* Begins the message of a refusal. */
 static mrpc_text refuse(char *why, size_t size) {
@@ -91,7 +91,7 @@ int mrpc_args_match(const mrpc_lua_method *method, const mrpc_doc *doc,
   return match_names(method, args, why, size);
 }
 
-/* --- pushing -------------------------------------------------------------- */
+/* Pushing. */
 
 /* An argument that is null is nil. */
 static void push_argument(lua_State *L, const mrpc_args *args, uint32_t node) {

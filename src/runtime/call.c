@@ -28,7 +28,7 @@ static int body(lua_State *L);
 static int finish_body(lua_State *L, int status, lua_KContext ctx);
 static void on_end(mrpc_task *task, lua_State *co, int status);
 
-/* --- starting ------------------------------------------------------------- */
+/* Starting. */
 
 void mrpc_lua_method_start(mrpc_call *call, void *ud) {
   mrpc_lua_method *method = ud;
@@ -94,7 +94,7 @@ static int finish_body(lua_State *L, int status, lua_KContext ctx) {
   return 1;
 }
 
-/* --- errors --------------------------------------------------------------- */
+/* Errors. */
 
 /* {"message": ..., "traceback": [...]}, for developers. */
 static void write_details(mrpc_buf *buf, const mrpc_failure *failure) {
@@ -189,7 +189,7 @@ static void fail(mrpc_task *task, lua_State *co, int status) {
   }
 }
 
-/* --- answering ------------------------------------------------------------ */
+/* Answering. */
 
 static void reply(mrpc_task *task, lua_State *co) {
   mrpc_encode_error fault;

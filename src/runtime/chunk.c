@@ -21,7 +21,7 @@ enum { NAME_MAX_BYTES = 512 };
 static void on_end(mrpc_task *task, lua_State *co, int status);
 static void settle(mrpc_file *file, bool is_ready, uint64_t run_ns);
 
-/* --- faults --------------------------------------------------------------- */
+/* Faults. */
 
 static mrpc_faults *faults_of(const mrpc_file *file) {
   return &file->loader->faults[file->loader->noting];
@@ -105,7 +105,7 @@ static void take_error(lua_State *L, mrpc_file *file) {
   lua_pop(L, 1);
 }
 
-/* --- compiling ------------------------------------------------------------ */
+/* Compiling. */
 
 typedef struct start {
   mrpc_file *file;
@@ -166,7 +166,7 @@ static int compile(lua_State *L) {
   return 0;
 }
 
-/* --- running -------------------------------------------------------------- */
+/* Running. */
 
 /* The text that is compiled is what the file's hash stands for, even if it
  * changed since the plan was made. */

@@ -34,7 +34,7 @@ static lua_State *check_coroutine(lua_State *L) {
   return co;
 }
 
-/* --- resuming ------------------------------------------------------------- */
+/* Resuming. */
 
 /* Runs pending __close metamethods of `co` under the eyes of the limits. */
 static int close_coroutine(lua_State *L, lua_State *co) {
@@ -145,7 +145,7 @@ static int call_wrapped(lua_State *L) {
   return start(L, co, lua_gettop(L), WRAP);
 }
 
-/* --- the rest of the library ---------------------------------------------- */
+/* The rest of the library. */
 
 static int co_create(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);

@@ -28,7 +28,7 @@ enum { KIND_PLAIN, KIND_ARRAY, KIND_OBJECT };
 
 static int write_value(encoder *e, int type);
 
-/* --- faults --------------------------------------------------------------- */
+/* Faults. */
 
 static int refuse(encoder *e, const char *why) {
   e->why = why;
@@ -67,7 +67,7 @@ static void put_key(encoder *e, const char *key, size_t len) {
   put_before(e, ".", 1);
 }
 
-/* --- scalars -------------------------------------------------------------- */
+/* Scalars. */
 
 static int write_string(encoder *e) {
   size_t len;
@@ -87,7 +87,7 @@ static int write_number(encoder *e) {
   return rc == MRPC_ETYPE ? refuse(e, "not a finite number") : rc;
 }
 
-/* --- arrays --------------------------------------------------------------- */
+/* Arrays. */
 
 /* Says what is wrong with the keys of the table on top, whatever the order in
  * which they are met. */
@@ -125,7 +125,7 @@ static int write_array(encoder *e) {
   return MRPC_OK;
 }
 
-/* --- objects -------------------------------------------------------------- */
+/* Objects. */
 
 /* stack: [key value] -> [key] */
 static int write_member(encoder *e) {
@@ -164,7 +164,7 @@ static int write_object(encoder *e) {
   return MRPC_OK;
 }
 
-/* --- tables --------------------------------------------------------------- */
+/* Tables. */
 
 /* What rpc.array or rpc.object have said of the table on top. */
 static int kind_of(encoder *e) {

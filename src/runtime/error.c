@@ -24,7 +24,7 @@ typedef struct failure_box {
 static const char error_meta_key, cancelled_key, code_key, message_key,
     data_key;
 
-/* --- error objects -------------------------------------------------------- */
+/* Error objects. */
 
 /* Pushes a field of the table at `index`; no string has to be made.
  * stack: [] -> [value] */
@@ -96,7 +96,7 @@ static int error_tostring(lua_State *L) {
   return 1;
 }
 
-/* --- failures ------------------------------------------------------------- */
+/* Failures. */
 
 static int to_text(lua_State *L) {
   luaL_tolstring(L, 1, NULL);
@@ -245,7 +245,7 @@ void mrpc_failure_log(const mrpc_task *task, lua_State *co, const char *text) {
   }
 }
 
-/* --- what scripts see ----------------------------------------------------- */
+/* What scripts see. */
 
 static void set_key(lua_State *L, const char *key, const char *text) {
   lua_pushstring(L, text);

@@ -13,7 +13,7 @@
 
 #include "runtime/chunk.h"
 
-/* --- planning ------------------------------------------------------------- */
+/* Planning. */
 
 /* A private file is loaded when somebody needs it, so a new one is no change;
  * but files that looked for it in vain depend on it. */
@@ -125,7 +125,7 @@ void mrpc_plan_discard(mrpc_loader *loader) {
   loader->plan_count = 0;
 }
 
-/* --- the swap ------------------------------------------------------------- */
+/* The swap. */
 
 /* What will serve under the node's path. */
 static mrpc_file *find_survivor(const mrpc_tree_node *node) {

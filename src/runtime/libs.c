@@ -61,7 +61,7 @@ int mrpc_libs_open(lua_State *L) {
   return 0;
 }
 
-/* --- modules of the host -------------------------------------------------- */
+/* Modules of the host. */
 
 typedef struct module {
   const char *name;

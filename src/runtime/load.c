@@ -26,7 +26,7 @@ static void scan(mrpc_loader *loader);
 static void read_some(mrpc_loader *loader);
 static void run_some(mrpc_loader *loader);
 
-/* --- turns ---------------------------------------------------------------- */
+/* Turns. */
 
 static uint64_t now_of(const mrpc_loader *loader) {
   return mrpc_env_now(loader->runtime->env);
@@ -72,7 +72,7 @@ int mrpc_loader_request(mrpc_loader *loader, mrpc_load_mode mode) {
   return turn_after(loader, 0);
 }
 
-/* --- the end of a load ---------------------------------------------------- */
+/* The end of a load. */
 
 static mrpc_faults *faults_of(mrpc_loader *loader) {
   return &loader->faults[loader->noting];
@@ -112,7 +112,7 @@ static void fail_for(mrpc_loader *loader, const char *why) {
   fail(loader);
 }
 
-/* --- scan and read -------------------------------------------------------- */
+/* Scan and read. */
 
 static const char *explain(int rc) {
   switch (rc) {
@@ -225,7 +225,7 @@ static void read_some(mrpc_loader *loader) {
   }
 }
 
-/* --- run ------------------------------------------------------------------ */
+/* Running. */
 
 static uint64_t run_used(const mrpc_loader *loader) {
   uint64_t twice = loader->counted_twice;

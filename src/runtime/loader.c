@@ -85,7 +85,7 @@ void mrpc_loader_free(mrpc_loader *loader) {
   mrpc_mem_free(&env->mem, loader, sizeof *loader);
 }
 
-/* --- for others ----------------------------------------------------------- */
+/* For others. */
 
 int mrpc_runtime_reload(mrpc_runtime *runtime, bool everything) {
   return mrpc_loader_request(

@@ -15,7 +15,7 @@
 #include "runtime/limit.h"
 #include "runtime/schedule.h"
 
-/* --- parking -------------------------------------------------------------- */
+/* Parking. */
 
 static void on_cancel(mrpc_call *call, void *ud) {
   (void)call;
@@ -67,7 +67,7 @@ int mrpc_task_park(lua_State *L, mrpc_unpark_fn on_unpark, void *ud,
   return lua_yieldk(L, 0, 0, finish_park);
 }
 
-/* --- ending a wait -------------------------------------------------------- */
+/* Ending a wait. */
 
 /* The wait is over; nobody else may end it. */
 static void unpark(mrpc_task *task, bool tell) {

@@ -38,7 +38,7 @@ typedef struct pusher {
 
 static uint32_t push_value(pusher *p, uint32_t i);
 
-/* --- strings -------------------------------------------------------------- */
+/* Strings. */
 
 /* stack: [] -> [string] */
 static void push_escaped(lua_State *L, const char *raw, size_t len) {
@@ -97,7 +97,7 @@ static void push_key(pusher *p, const mrpc_node *node) {
   *key = (mrpc_key){kept, len};
 }
 
-/* --- containers ----------------------------------------------------------- */
+/* Containers. */
 
 /* stack: [] -> [table]; gives the index of the node behind it. */
 static uint32_t push_array(pusher *p, uint32_t i) {
@@ -169,7 +169,7 @@ void mrpc_push_node(lua_State *L, const mrpc_doc *doc, uint32_t i) {
   lua_pop(L, 1);
 }
 
-/* --- rpc.null, rpc.array, rpc.object -------------------------------------- */
+/* rpc.null, rpc.array, rpc.object. */
 
 /* stack: [table?] -> [table with the metatable] */
 static int set_kind(lua_State *L, const char *key) {

@@ -48,7 +48,7 @@ static request make_request(lua_State *L, const char *name) {
   return r;
 }
 
-/* --- finding a file ------------------------------------------------------- */
+/* Finding a file. */
 
 /* Notes what the file that is being loaded looks for, within reason. Calls
  * note only what they find, else a caller could fill the memory with names. */
@@ -124,7 +124,7 @@ static void start_file(const request *r, mrpc_file *file) {
     loader->counted_twice += mrpc_env_now(env) - before;
 }
 
-/* --- waiting for it ------------------------------------------------------- */
+/* Waiting for it. */
 
 /* Does the file wait, by others, for the owner? */
 static bool is_cycle(const request *r, const mrpc_file *file) {
@@ -223,7 +223,7 @@ static int require_file(lua_State *L, const request *r, mrpc_tree_node *node) {
   return 1;
 }
 
-/* --- what is installed ---------------------------------------------------- */
+/* What is installed. */
 
 /* stack: [name loaded data value] -> [value data] */
 static int finish_installed(lua_State *L, int status, lua_KContext ctx) {
@@ -302,7 +302,7 @@ static int require(lua_State *L) {
   return node ? require_file(L, &r, node) : require_installed(L);
 }
 
-/* --- opening -------------------------------------------------------------- */
+/* Opening. */
 
 /* What begins with "./" would be looked for wherever the host was started.
  * stack: [package] -> [package] */

@@ -28,7 +28,7 @@ typedef struct waiter {
   mrpc_task *task;
 } waiter;
 
-/* --- the task ------------------------------------------------------------- */
+/* The task. */
 
 /* stack: [handler spawned result...] -> [spawned], or [... error] -> [error] */
 static int finish_body(lua_State *L, int status, lua_KContext ctx) {
@@ -121,7 +121,7 @@ static int spawn(lua_State *L) {
   return 1;
 }
 
-/* --- the script's side ---------------------------------------------------- */
+/* The script's side. */
 
 static spawned *check_spawned(lua_State *L) {
   int top = lua_gettop(L);

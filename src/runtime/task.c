@@ -37,7 +37,7 @@ int mrpc_tasks_init(mrpc_runtime *rt) {
   return mrpc_timer_start(&rt->env->timers, &rt->turn, UINT64_MAX);
 }
 
-/* --- making and ending ---------------------------------------------------- */
+/* Making and ending. */
 
 /* stack: [task] -> [] */
 static int make_coroutine(lua_State *L) {
@@ -205,7 +205,7 @@ int mrpc_task_tie(mrpc_task *task) {
   return mrpc_file_own(task->owner, &task->owned);
 }
 
-/* --- running -------------------------------------------------------------- */
+/* Running. */
 
 /* A C module has yielded around coroutine.yield; nobody would ever wake the
  * task. */
@@ -249,7 +249,7 @@ mrpc_task *mrpc_task_current(mrpc_runtime *runtime) {
   return runtime->current;
 }
 
-/* --- the loop's next turn ------------------------------------------------- */
+/* The loop's next turn. */
 
 /* What is left of a batch goes first in the next turn. */
 static void put_back(mrpc_runtime *rt, mrpc_link *batch) {

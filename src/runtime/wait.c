@@ -15,7 +15,7 @@ static int sleep_for(lua_State *L) {
   return mrpc_task_park(L, NULL, NULL, NULL, 0);
 }
 
-/* --- await ---------------------------------------------------------------- */
+/* rpc.await. */
 
 /* Between the `resume` function, which may live on, and the task, which may
  * not: the first use, or the end of the wait, cuts the tie. Its user value

@@ -84,7 +84,7 @@ static int new_listener(mrpc_loop *loop, bool is_tcp, mrpc_accept_fn fn,
   return MRPC_OK;
 }
 
-/* --- accepting ------------------------------------------------------------ */
+/* Accepting. */
 
 /* Without memory the connection waits a second; moving a timer needs none. */
 static void take(mrpc_listener *l) {
@@ -134,7 +134,7 @@ void mrpc_listener_accept(mrpc_listener *l) {
   if (l->waits && has_room(l)) take(l);
 }
 
-/* --- TCP ------------------------------------------------------------------ */
+/* TCP. */
 
 static int bind_tcp(mrpc_listener *l, const struct sockaddr *addr) {
   int status = uv_tcp_bind(&l->handle.tcp, addr, 0);
@@ -186,7 +186,7 @@ uint16_t mrpc_listener_port(const mrpc_listener *l) {
                    : ((struct sockaddr_in *)&addr)->sin_port);
 }
 
-/* --- Unix ----------------------------------------------------------------- */
+/* Unix. */
 
 static int fill_address(const char *path, struct sockaddr_un *addr) {
   *addr = (struct sockaddr_un){.sun_family = AF_UNIX};

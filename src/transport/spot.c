@@ -44,7 +44,7 @@ typedef struct trail {
 static void walk_directory(mrpc_spots *spots, char *path, size_t len,
                            const trail *up);
 
-/* --- spots ---------------------------------------------------------------- */
+/* Spots. */
 
 void mrpc_spots_init(mrpc_spots *spots, mrpc_loop *loop,
                      void (*on_event)(void *ud), void *ud) {
@@ -95,7 +95,7 @@ static spot *find_spot(const mrpc_spots *spots, const char *path, size_t len,
   return key_len ? mrpc_map_get(&spots->map, key, key_len) : NULL;
 }
 
-/* --- events --------------------------------------------------------------- */
+/* Events. */
 
 static bool ends_in_lua(const char *name) {
   size_t len = strlen(name);
@@ -139,7 +139,7 @@ static void on_event(uv_fs_event_t *handle, const char *name, int events,
   if (is_lost || is_relevant(s, name)) s->spots->on_event(s->spots->ud);
 }
 
-/* --- adding --------------------------------------------------------------- */
+/* Adding. */
 
 static spot *make_spot(mrpc_spots *spots, const char *key, size_t key_len) {
   const mrpc_mem *mem = &spots->loop->env->mem;
@@ -210,7 +210,7 @@ static void add_spot(mrpc_spots *spots, const char *path, size_t len,
   if (status) fail(spots, status);
 }
 
-/* --- the way to a place --------------------------------------------------- */
+/* The way to a place. */
 
 /* Watches a directory for one name in it. */
 static void add_gate(mrpc_spots *spots, const char *path, size_t len,
@@ -295,7 +295,7 @@ static void add_way(mrpc_spots *spots, const char *path) {
   }
 }
 
-/* --- walking -------------------------------------------------------------- */
+/* Walking. */
 
 static bool is_inside_itself(const trail *at) {
   for (const trail *up = at->up; up; up = up->up)

@@ -24,7 +24,7 @@ static const double linger_time = 2.0; /* seconds */
 
 static void start_linger(mrpc_conn *s);
 
-/* --- birth ---------------------------------------------------------------- */
+/* Birth. */
 
 static void on_time(mrpc_timer *timer) {
   mrpc_conn *s = mrpc_list_of(timer, mrpc_conn, linger);
@@ -69,7 +69,7 @@ void mrpc_conn_open(mrpc_conn *s, mrpc_peer *peer) {
   mrpc_conn_settle(s);
 }
 
-/* --- in ------------------------------------------------------------------- */
+/* What comes in. */
 
 static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buf) {
   (void)hint;
@@ -119,7 +119,7 @@ static void set_reading(mrpc_conn *s, bool on) {
     uv_idle_stop(&s->handle.idle);
 }
 
-/* --- out ------------------------------------------------------------------ */
+/* What goes out. */
 
 static void on_written(uv_write_t *req, int status) {
   mrpc_conn *s = req->data;
@@ -186,7 +186,7 @@ void mrpc_conn_wake(mrpc_peer *peer, void *stream) {
     mrpc_list_insert(&s->loop->woken, &s->woken);
 }
 
-/* --- the end -------------------------------------------------------------- */
+/* The end. */
 
 /* Might the other side have sent, or go on to send, what nobody reads? A write
  * that still stands means that the peer gave up on its output. */
@@ -273,7 +273,7 @@ void mrpc_conn_close(mrpc_conn *s) {
   if (s->out && s->out != s->in) close_handle((uv_handle_t *)s->out);
 }
 
-/* --- who is it ------------------------------------------------------------ */
+/* Who is it. */
 
 mrpc_conn *mrpc_conn_find(mrpc_loop *loop, const mrpc_peer *peer) {
   for (mrpc_link *l = loop->streams.next; l != &loop->streams; l = l->next) {

@@ -32,7 +32,7 @@ struct mrpc_watch {
   const char *polls; /* why; NULL: it doesn't */
 };
 
-/* --- polling -------------------------------------------------------------- */
+/* Polling. */
 
 #ifdef __linux__
 /* File systems that other machines write to, or that this kernel doesn't see
@@ -118,7 +118,7 @@ static void on_poll(mrpc_timer *timer) {
   watch->on_change(watch->ud);
 }
 
-/* --- events --------------------------------------------------------------- */
+/* Events. */
 
 static void on_quiet(mrpc_timer *timer) {
   mrpc_watch *watch = mrpc_list_of(timer, mrpc_watch, quiet);
@@ -137,7 +137,7 @@ static void on_event(void *ud) {
     on_quiet(&watch->quiet);
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* Life. */
 
 int mrpc_watch_new(mrpc_loop *loop, const char *path, mrpc_watch_fn on_change,
                    void *ud, mrpc_watch **out) {

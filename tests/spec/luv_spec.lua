@@ -202,7 +202,8 @@ describe("a script that asks for the host's signals", function()
         return (pcall(uv.signal_start_oneshot, uv.new_signal(), name, print))
       end
       return M]] }
-    for _, name in ipairs { '"sigterm"', '"sigint"', '"sighup"', "15", "2.5", '"1"', '"sigalrm"' } do
+    local names = { '"sigterm"', '"sigint"', '"sighup"', "15", "2.5", '"1"', '"sigalrm"' }
+    for _, name in ipairs(names) do
       assert.is_false(there:result("take", "[" .. name .. "]"), name)
       assert.is_false(there:result("once", "[" .. name .. "]"), name)
     end

@@ -232,7 +232,7 @@ static void test_in_coroutine(void) {
   stage_close(&S);
 }
 
-/* --- installed modules ---------------------------------------------------- */
+/* Installed modules. */
 
 static char dir[] = "/tmp/mrpc-require-XXXXXX";
 

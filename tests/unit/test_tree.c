@@ -159,7 +159,7 @@ static void test_faults(void) {
   mrpc_env_free(env);
 }
 
-/* --- the directory -------------------------------------------------------- */
+/* The directory. */
 
 static char root[] = "/tmp/mrpc-tree-XXXXXX";
 
