@@ -469,7 +469,7 @@ mrpc_dispatch *mrpc_host_dispatch(mrpc_host *host);
 mrpc_runtime *mrpc_host_runtime(mrpc_host *host);
 
 /* Binds an address; calls are taken after the first load. MRPC_ESYNTAX for a
- * bad address, MRPC_EEXIST when a socket file is in use, MRPC_EIO. */
+ * bad address, MRPC_EEXIST when it is in use, MRPC_EIO. */
 int mrpc_host_listen(mrpc_host *host, const char *url);
 /* The address number `index` with its real port, "" beyond the last. */
 const char *mrpc_host_url(mrpc_host *host, size_t index);

@@ -52,15 +52,35 @@ void mrpc_batch_refuse(mrpc_peer *peer, uint64_t token, const char *what,
   put_error(peer, token, &reply);
 }
 
-void mrpc_batch_garble(mrpc_peer *peer, uint64_t token, const char *what,
-                       size_t where) {
+void mrpc_batch_break(mrpc_peer *peer, const char *why) {
+  mrpc_buf reply, text;
+  mrpc_buf_init(&reply, &peer->env->mem, SIZE_MAX);
+  mrpc_buf_init(&text, &peer->env->mem, SIZE_MAX);
+  mrpc_buf_adds(&text, mrpc_envelope_phrase(MRPC_PARSE_ERROR));
+  mrpc_buf_lit(&text, ": ");
+  mrpc_buf_adds(&text, why);
+  mrpc_error error = {.code = MRPC_PARSE_ERROR};
+  if (text.err == MRPC_OK && *why) {
+    error.message = text.data;
+    error.message_len = text.len;
+  }
+  mrpc_envelope_add_error(&reply, &error);
+  put_error(peer, 0, &reply);
+  mrpc_buf_clear(&text);
+}
+
+/* Answers text that is no JSON; what is wrong goes to the log, and to the peer
+ * if it is to be explained. */
+static void garble(const mrpc_batch *batch) {
+  mrpc_peer *peer = batch->peer;
+  const mrpc_doc *doc = &batch->loan->doc;
   mrpc_buf reply, text;
   mrpc_buf_init(&reply, &peer->env->mem, SIZE_MAX);
   mrpc_buf_init(&text, &peer->env->mem, SIZE_MAX);
   mrpc_buf_addc(&text, '"');
-  mrpc_buf_adds(&text, what);
+  mrpc_buf_adds(&text, doc->error);
   mrpc_buf_lit(&text, " at byte ");
-  mrpc_buf_addu(&text, where);
+  mrpc_buf_addu(&text, doc->error_at);
   mrpc_buf_add(&text, "\"", 2);
   mrpc_error error = {.code = MRPC_PARSE_ERROR};
   if (text.err == MRPC_OK) {
@@ -70,20 +90,19 @@ void mrpc_batch_garble(mrpc_peer *peer, uint64_t token, const char *what,
     error.data_len = text.len - 1;
   }
   mrpc_envelope_add_error(&reply, &error);
-  put_error(peer, token, &reply);
+  put_error(peer, batch->token, &reply);
   mrpc_buf_clear(&text);
 }
 
 static void refuse_parse(mrpc_batch *batch, int rc) {
   mrpc_peer *peer = batch->peer;
-  const mrpc_doc *doc = &batch->loan->doc;
   if (rc == MRPC_ENOMEM)
     put_no_memory(peer, batch->token);
   else if (rc == MRPC_ELIMIT)
     mrpc_batch_refuse(peer, batch->token, "nested deeper than",
                       peer->limits.depth, "levels");
   else
-    mrpc_batch_garble(peer, batch->token, doc->error, doc->error_at);
+    garble(batch);
 }
 
 /* Counts the entries; they must be within the limit before any runs. False

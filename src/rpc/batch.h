@@ -20,10 +20,9 @@ void mrpc_batch_abandon(mrpc_batch *batch);
  * words are those of mrpc_envelope_add_limit. */
 void mrpc_batch_refuse(mrpc_peer *peer, uint64_t token, const char *what,
                        uint64_t limit, const char *unit);
-/* The same for text that is no JSON; `what` and `where` go to the log, and to
- * the peer if it is to be explained. */
-void mrpc_batch_garble(mrpc_peer *peer, uint64_t token, const char *what,
-                       size_t where);
+/* Answers bytes in which no message can be found with a parse error that says
+ * why. */
+void mrpc_batch_break(mrpc_peer *peer, const char *why);
 
 /* The buffer for the answer of `call`, which stands in `order`; call->mark is
  * where it begins. Its limit keeps room for the errors of the entries that

@@ -87,7 +87,7 @@ static void break_off(mrpc_peer *peer, int code) {
   const char *why = peer->framing->error ? peer->framing->error : "";
   mrpc_log(peer->env, MRPC_LOG_INFO, "input broken off", "peer", peer->address,
            "why", why, NULL);
-  if (code == MRPC_ESYNTAX) mrpc_batch_garble(peer, 0, why, 0);
+  if (code == MRPC_ESYNTAX) mrpc_batch_break(peer, why);
   if (peer->failed == MRPC_OK) peer->failed = MRPC_EPROTO;
   peer->close_at = mrpc_env_after(peer->env, peer->limits.half_closed);
   stop_reading(peer);

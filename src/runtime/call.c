@@ -14,6 +14,7 @@
 #include "runtime/convert.h"
 #include "runtime/error.h"
 #include "runtime/schedule.h"
+#include "runtime/text.h"
 
 enum {
   WHY_BYTES = 160,      /* of a message about params */
@@ -191,6 +192,22 @@ static void fail(mrpc_task *task, lua_State *co, int status) {
 
 /* Answering. */
 
+static void log_unsent(const mrpc_task *task, int rc) {
+  const mrpc_lua_method *method = task->ud;
+  const mrpc_runtime *rt = task->runtime;
+  char text[80];
+  mrpc_text why = mrpc_text_in(text, sizeof text);
+  if (rc == MRPC_ELIMIT) {
+    mrpc_text_add(&why, "it exceeds limits.reply, ");
+    mrpc_text_addu(&why, rt->limits.reply);
+    mrpc_text_add(&why, " bytes");
+  } else {
+    mrpc_text_add(&why, mrpc_strerror(rc));
+  }
+  mrpc_log(rt->env, MRPC_LOG_ERROR, "result not sent", "method",
+           method->base.name, "error", text, NULL);
+}
+
 static void reply(mrpc_task *task, lua_State *co) {
   mrpc_encode_error fault;
   mrpc_buf *buf = mrpc_call_open_result(task->call);
@@ -207,9 +224,7 @@ static void reply(mrpc_task *task, lua_State *co) {
   if (rc && !buf->err) buf->err = rc;
   rc = mrpc_call_close_result(task->call);
   if (rc == MRPC_OK) return;
-  const mrpc_lua_method *method = task->ud;
-  mrpc_log(task->runtime->env, MRPC_LOG_ERROR, "result not sent", "method",
-           method->base.name, "error", mrpc_strerror(rc), NULL);
+  log_unsent(task, rc);
 }
 
 static void on_end(mrpc_task *task, lua_State *co, int status) {

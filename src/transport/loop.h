@@ -65,7 +65,7 @@ void mrpc_bell_free(mrpc_bell *bell);
 void mrpc_loop_flush(mrpc_loop *loop);
 
 /* Keeps "subject: reason" as the error, for `status`, a libuv or negative
- * errno code, and answers MRPC_EIO. */
+ * errno code, and answers MRPC_EIO; MRPC_EEXIST when an address is in use. */
 int mrpc_loop_fail(mrpc_loop *loop, const char *subject, int status);
 
 #endif

@@ -156,3 +156,26 @@ describe("a hint", function()
     end
   end)
 end)
+
+describe("a fault of the framing", function()
+  it("is told to the peer", function()
+    local self = support.serve(METHODS, { listen = { "tcp://127.0.0.1:0?framing=header" } })
+    for head, why in pairs {
+      ["Content-Length: x\r\n\r\n"] = "Content-Length isn't a number",
+      ["Content-Type: x\r\n\r\n"] = "a header block without Content-Length",
+      ["{}\n"] = "a header line without a colon",
+    } do
+      local rest = conn.open(self.urls[1]):send(head):rest()
+      holds(rest, ('"error":{"code":-32700,"message":"Parse error: %s"},"id":null}'):format(why))
+    end
+  end)
+end)
+
+describe("a result that isn't sent", function()
+  it("is told with the limit", function()
+    local self = support.serve({ ["big.lua"] = "return function() return ('x'):rep(2000) end" },
+      { config = "{ limits = { reply = 1000 } }" })
+    assert.equal(-32052, client.open(self.urls[1]):failure("big").code)
+    holds((self:wait_log("result not sent")), 'method=big error="it exceeds limits.reply, 1000 bytes"')
+  end)
+end)
