@@ -3,5 +3,6 @@
 local words = require "_lib.words"
 
 return function(name, greeting)
+  if not name then rpc.error(-32602, "name is missing") end
   return ("%s, %s!"):format(words.capitalize(greeting or "hello"), name)
 end

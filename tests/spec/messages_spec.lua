@@ -176,6 +176,15 @@ describe("a result that isn't sent", function()
     local self = support.serve({ ["big.lua"] = "return function() return ('x'):rep(2000) end" },
       { config = "{ limits = { reply = 1000 } }" })
     assert.equal(-32052, client.open(self.urls[1]):failure("big").code)
-    holds((self:wait_log("result not sent")), 'method=big error="it exceeds limits.reply, 1000 bytes"')
+    holds((self:wait_log("result not sent")),
+      'method=big error="it exceeds limits.reply, 1000 bytes"')
+  end)
+end)
+
+describe("the example hello", function()
+  it("greets nobody without a name", function()
+    local there = support.serve_client("examples/hello")
+    assert.equal("Hello, Ada!", there:result("greet", '["Ada"]'))
+    assert.same({ code = -32602, message = "name is missing" }, there:failure("greet"))
   end)
 end)
