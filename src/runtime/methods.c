@@ -115,6 +115,7 @@ const char *mrpc_methods_refuse(const mrpc_file *file, const char *name,
     return "init.lua of the top directory can't be a method: it has no name";
   if (len >= 4 && memcmp(name, "rpc.", 4) == 0)
     return "names that begin with 'rpc.' belong to the host";
+  if (len >= MAX_NAME) return "a method's name is too long";
   if (!is_utf8(name, len)) return "a method's name isn't valid UTF-8";
   if (file->method_count >= MAX_METHODS) return "more than 10000 methods";
   return NULL;

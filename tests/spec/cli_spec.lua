@@ -162,6 +162,15 @@ describe("moonrpc check", function()
     end
   end)
 
+  it("refuses names that are too long, however they are given", function()
+    for _, text in ipairs {
+      'rpc.method(("n"):rep(512), print)', 'return { [("n"):rep(512)] = print }' } do
+      local code, out = program.run { "check", files.temp { ["a.lua"] = text } }
+      assert.equal(1, code)
+      assert.matches("name is too long", out)
+    end
+  end)
+
   it("refuses names that belong to the host", function()
     for _, tree in ipairs {
       { ["rpc.lua"] = "return { mine = function() end }" },
