@@ -104,14 +104,13 @@ static int refuse_keys(encoder *e, const char *otherwise) {
       e, strings && others ? "a table with string keys and others" : otherwise);
 }
 
-/* The first key and its value are on the stack. stack: [key value] -> [] */
-static int write_array(encoder *e) {
+/* An array of which a part stands in the hash of its table: its keys come in
+ * no order, so they are counted first. stack: [] -> [] */
+static int write_scattered(encoder *e) {
   static const char gaps[] = "an array with gaps or odd keys";
   lua_State *L = e->L;
-  lua_Unsigned count = 0, n;
-  do count++, lua_pop(L, 1);
-  while (lua_next(L, -2));
-  n = lua_rawlen(L, -1);
+  lua_Unsigned count = 0, n = lua_rawlen(L, -1);
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) count++;
   if (n != count) return refuse_keys(e, gaps);
   for (lua_Unsigned i = 1; i <= n; i++) {
     if (i > 1) mrpc_buf_addc(e->buf, ',');
@@ -122,6 +121,31 @@ static int write_array(encoder *e) {
     if (rc == MRPC_ETYPE) put_index(e, i);
     if (rc) return rc;
   }
+  return MRPC_OK;
+}
+
+/* Most arrays are walked in order, once. The first key and its value are on
+ * the stack. stack: [key value] -> [] */
+static int write_array(encoder *e) {
+  lua_State *L = e->L;
+  size_t mark = e->buf->len;
+  lua_Integer i = 1;
+  do {
+    if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) != i) {
+      lua_pop(L, 2);
+      mrpc_buf_truncate(e->buf, mark);
+      return write_scattered(e);
+    }
+    if (i > 1) mrpc_buf_addc(e->buf, ',');
+    int rc = write_value(e, lua_type(L, -1));
+    lua_pop(L, 1);
+    if (rc == MRPC_ETYPE) put_index(e, (uint64_t)i);
+    if (rc) {
+      lua_pop(L, 1);
+      return rc;
+    }
+    i++;
+  } while (lua_next(L, -2));
   return MRPC_OK;
 }
 
@@ -242,7 +266,6 @@ int mrpc_encode(lua_State *L, int index, mrpc_buf *buf, const char *root,
   e.runtime = rt;
   e.why = "";
   e.path_at = sizeof e.path;
-  e.why = "";
   e.depth = depth < MRPC_MAX_NESTING ? depth : MRPC_MAX_NESTING;
   if (!lua_checkstack(L, 3 * STACK_LEVELS + 4)) return MRPC_ENOMEM;
   lua_pushvalue(L, index);
