@@ -115,7 +115,7 @@ static bool is_sound(bool private_too) {
 
 static bool answers(void) {
   for (int i = 0; i < PUBLIC; i++) {
-    char name[8], want[24] = "error -32601";
+    char name[16], want[24] = "error -32601";
     snprintf(name, sizeof name, "f%d", i);
     if (serving[i] >= 0) snprintf(want, sizeof want, "%d", serving[i]);
     const char *got = stage_call(&S, name);
