@@ -377,8 +377,8 @@ typedef struct mrpc_runtime_config {
 } mrpc_runtime_config;
 
 int mrpc_runtime_new(const mrpc_runtime_config *config, mrpc_runtime **out);
-/* Ends all tasks (their calls are answered with MRPC_SHUTTING_DOWN) and takes
- * its methods out of the dispatch. */
+/* Not from inside a method. Ends all tasks (their calls are answered with
+ * MRPC_SHUTTING_DOWN) and takes its methods out of the dispatch. */
 void mrpc_runtime_free(mrpc_runtime *runtime);
 /* Starts a load of what has changed, or of everything; one that is under way
  * is given up. on_report tells its end, never from inside this function. */

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Matching finds a node for each parameter and can refuse; it runs before the
+ * task exists. Pushing makes the values, inside the task, where it may throw.
+ */
 #include "runtime/args.h"
 
 #include <lauxlib.h>

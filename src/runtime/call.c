@@ -17,8 +17,7 @@
 #include "runtime/text.h"
 
 enum {
-  WHY_BYTES = 160,      /* of a message about params */
-  DATA_BYTES = 1 << 20, /* of an error's data */
+  WHY_BYTES = 160, /* of a message about params */
   SCRATCH_KEEP = 1 << 16
 };
 

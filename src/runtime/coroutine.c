@@ -161,7 +161,8 @@ static int co_wrap(lua_State *L) {
   return 1;
 }
 
-static int co_yield (lua_State *L) {
+/* Not co_yield, which formatters take for C++. */
+static int yield_values(lua_State *L) {
   if (thread_of(L)->kind == MRPC_THREAD_TASK)
     return luaL_error(L,
                       "attempt to yield from outside a coroutine "
@@ -230,7 +231,7 @@ void mrpc_coroutine_open(lua_State *L) {
                                        {"running", co_running},
                                        {"status", co_status},
                                        {"wrap", co_wrap},
-                                       {"yield", co_yield },
+                                       {"yield", yield_values},
                                        {"isyieldable", co_isyieldable},
                                        {"close", co_close},
                                        {NULL, NULL}};

@@ -2,7 +2,9 @@
  *
  * The message handler runs where the error happened, before anything is
  * unwound: the only moment at which a traceback can be made. What it makes is
- * a userdata, which no script ever sees, with the texts as user values. */
+ * a userdata with the texts as user values. Scripts see it in one place, as
+ * the error that their __close metamethods are given; tostring shows its text
+ * there. */
 #include "runtime/error.h"
 
 #include <lauxlib.h>
@@ -21,8 +23,8 @@ typedef struct failure_box {
 } failure_box;
 
 /* Keys in the registry: their addresses count. */
-static const char error_meta_key, cancelled_key, code_key, message_key,
-    data_key;
+static const char error_meta_key, failure_meta_key, cancelled_key, code_key,
+    message_key, data_key;
 
 /* Error objects. */
 
@@ -103,6 +105,15 @@ static int to_text(lua_State *L) {
   return 1;
 }
 
+/* stack: [failure] -> [text] */
+static int failure_tostring(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &failure_meta_key);
+  if (!lua_getmetatable(L, 1) || !lua_rawequal(L, -1, -2))
+    return luaL_argerror(L, 1, "a failure");
+  lua_getiuservalue(L, 1, TEXT);
+  return 1;
+}
+
 /* What is said of a table that was meant as an error object and is none; false
  * when it wasn't meant as one. stack: [] -> [text] or [] */
 static bool push_misfit(lua_State *L, int index) {
@@ -160,6 +171,8 @@ static void push_failure(lua_State *L, bool traced) {
   shorten(L);
   failure_box *box = lua_newuserdatauv(L, sizeof *box, VALUES);
   *box = (failure_box){0};
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &failure_meta_key);
+  lua_setmetatable(L, -2);
   lua_insert(L, text);
   const char *bytes = lua_tostring(L, text + 1);
   size_t file_len;
@@ -252,20 +265,26 @@ static void set_key(lua_State *L, const char *key, const char *text) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, key);
 }
 
-static void open_meta(lua_State *L) {
+static void open_metas(lua_State *L) {
   lua_createtable(L, 0, 2);
   lua_pushcfunction(L, error_tostring);
   lua_setfield(L, -2, "__tostring");
   lua_pushliteral(L, "rpc.error");
   lua_setfield(L, -2, "__name");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &error_meta_key);
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, failure_tostring);
+  lua_setfield(L, -2, "__tostring");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &failure_meta_key);
 }
 
 void mrpc_error_open(lua_State *L) {
   set_key(L, &code_key, "code");
   set_key(L, &message_key, "message");
   set_key(L, &data_key, "data");
-  open_meta(L);
+  open_metas(L);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, error_new);
   lua_setfield(L, -2, "new");

@@ -1,4 +1,10 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a runtime: its Lua state, and the memory that this may have. The
+ * collector works in small steps, Lua's default: its generational mode is no
+ * faster for calls, and its major collections stop everybody. */
+#include <assert.h>
+
 #include "runtime/api.h"
 #include "runtime/libs.h"
 #include "runtime/limit.h"
@@ -67,6 +73,7 @@ int mrpc_runtime_new(const mrpc_runtime_config *config, mrpc_runtime **out) {
 void mrpc_runtime_free(mrpc_runtime *rt) {
   if (!rt) return;
   mrpc_mem mem = rt->env->mem;
+  assert(!rt->current);
   mrpc_tasks_free(rt);
   if (rt->loader) mrpc_loader_free(rt->loader);
   mrpc_buf_clear(&rt->scratch);

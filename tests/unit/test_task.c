@@ -63,6 +63,12 @@ static const char waits[] =
     "  end)\n"
     "  return log\n"
     "end\n"
+    "function M.close_error()\n"
+    "  local x <close> = setmetatable({}, {__close = function(_, e)\n"
+    "    print(tostring(e), getmetatable(e))\n"
+    "  end})\n"
+    "  error('why')\n"
+    "end\n"
     "function M.yield() coroutine.yield(1) end\n"
     "return M\n";
 
@@ -108,6 +114,8 @@ static void test_waits(void) {
   ok(strstr(script_log(&s), "can't wait here: a C function"), "says why not");
   script_is(&s, "yield", "[]", HIDDEN);
   ok(strstr(script_log(&s), "yield from outside a coroutine"), "says why not");
+  script_is(&s, "close_error", "[]", HIDDEN);
+  ok(strstr(script_log(&s), ": why\tfalse at="), "__close is told the error");
   ok(script_end(&s), "no leak");
 }
 
