@@ -18,16 +18,16 @@ enum { MAX_DEPTH = 32, MAX_BYTES = 1 << 20 };
 #define LIMIT(field, least, most)                                       \
   {                                                                     \
     .name = #field, .kind = MRPC_SETTING_COUNT, .at = AT(limits.field), \
-    .min = least, .max = most                                           \
+    .min = (least), .max = (most)                                       \
   }
 #define TIME(field) \
   { .name = #field, .kind = MRPC_SETTING_SECONDS, .at = AT(limits.field) }
-#define CHOICE(key, field, no, yes)                                       \
-  {                                                                       \
-    .name = key, .kind = MRPC_SETTING_CHOICE, .at = AT(field), .words = { \
-      no,                                                                 \
-      yes                                                                 \
-    }                                                                     \
+#define CHOICE(key, field, no, yes)                                         \
+  {                                                                         \
+    .name = (key), .kind = MRPC_SETTING_CHOICE, .at = AT(field), .words = { \
+      (no),                                                                 \
+      (yes)                                                                 \
+    }                                                                       \
   }
 
 static const mrpc_setting limits_keys[] = {

@@ -135,7 +135,8 @@ static void open_libraries(lua_State *L) {
   }
 }
 
-/* A file that never ends would be a program that never starts. */
+/* A file that never ends would be a program that never starts. Once it is late
+ * every instruction fails, so that no pcall can keep it running. */
 static void hook(lua_State *L, lua_Debug *ar) {
   const walk *w = *(walk **)lua_getextraspace(L);
   struct timespec now;
@@ -144,6 +145,7 @@ static void hook(lua_State *L, lua_Debug *ar) {
   double ran = (double)(now.tv_sec - w->start.tv_sec) +
                (double)(now.tv_nsec - w->start.tv_nsec) * 1e-9;
   if (ran < MAX_SECONDS) return;
+  lua_sethook(L, hook, LUA_MASKCOUNT, 1);
   luaL_where(L, 0);
   lua_pushfstring(L, "it ran longer than %d s", MAX_SECONDS);
   lua_concat(L, 2);
