@@ -35,7 +35,7 @@ static bool is_bare_address(const char *text) {
 
 bool mrpc_check_host(const char *text, char *why, size_t size) {
   return is_host(text) || is_bare_address(text) ||
-         refuse(why, size, "a host is a name without scheme and path");
+         refuse(why, size, "a host is one name, without scheme and path");
 }
 
 bool mrpc_check_origin(const char *text, char *why, size_t size) {

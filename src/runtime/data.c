@@ -10,6 +10,7 @@
 #include <lua.h>
 #include <lualib.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "json/write.h"
@@ -22,7 +23,7 @@ typedef struct walk {
   char *error;
   size_t size;
   int result;
-  const char *key; /* of the value that is being written, or NULL */
+  char key[64]; /* of the value that is being written, as "limits.wait" */
   struct timespec start;
 } walk;
 
@@ -30,8 +31,8 @@ static void write_value(lua_State *L, walk *w, int depth);
 
 static void refuse(walk *w, const char *what, const char *type) {
   if (w->result == MRPC_OK)
-    snprintf(w->error, w->size, "%s: %s%s%s%s", w->path, w->key ? w->key : "",
-             w->key ? ": " : "", what, type);
+    snprintf(w->error, w->size, "%s: %s%s%s%s", w->path, w->key,
+             w->key[0] ? ": " : "", what, type);
   w->result = MRPC_ETYPE;
 }
 
@@ -66,7 +67,7 @@ static void refuse_key(lua_State *L, walk *w) {
 
 static void write_object(lua_State *L, walk *w, int depth) {
   bool first = true;
-  const char *above = w->key;
+  size_t above = strlen(w->key);
   mrpc_buf_addc(w->out, '{');
   lua_pushnil(L);
   while (lua_next(L, -2)) {
@@ -77,9 +78,10 @@ static void write_object(lua_State *L, walk *w, int depth) {
       first = false;
       write_string(L, w, -2);
       mrpc_buf_addc(w->out, ':');
-      w->key = lua_tostring(L, -2);
+      snprintf(w->key + above, sizeof w->key - above, "%s%s", above ? "." : "",
+               lua_tostring(L, -2));
       write_value(L, w, depth + 1);
-      w->key = above;
+      w->key[above] = '\0';
     }
     lua_pop(L, 1);
   }

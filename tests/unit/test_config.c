@@ -130,7 +130,9 @@ static void test_faults(void) {
   refuses("return { mode = print }", MRPC_EINVAL, "mode: it can't");
   refuses("return { mode = '\\xff' }", MRPC_EINVAL, "UTF-8");
   refuses("return { drain = 0/0 }", MRPC_EINVAL,
-          "drain: a number isn't finite; no limit is written false");
+          ": drain: a number isn't finite; no limit is written false");
+  refuses("return { limits = { wait = 1/0 } }", MRPC_EINVAL,
+          ": limits.wait: a number isn't finite");
   refuses("while true do pcall(function() while true do end end) end",
           MRPC_ESCRIPT, ":1: it ran longer than 2 s");
   refuses("local t = {} t.http = t return t", MRPC_EINVAL, "too deep");
