@@ -5,11 +5,13 @@ SAN   =
 V     = 0
 PREFIX = /usr/local
 CC    = cc
+AR    = gcc-ar
 CLANG = clang-14
 LUA   = lua5.4
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
-OPT_release = -O2 -DNDEBUG
+# The program is optimised as a whole; the objects can be linked without, too.
+OPT_release = -O3 -DNDEBUG -flto=auto -ffat-lto-objects -fvisibility=hidden
 OPT_debug   = -O1 -fno-omit-frame-pointer
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
        -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(if $(CI),-Werror)
@@ -71,7 +73,7 @@ $(B)/gen/embedded.c: scripts/embed $(wildcard lua/*.lua)
 $(B)/gen/embedded.o: $(B)/gen/embedded.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(B)/unit/%: tests/unit/%.c $(B)/libmoonrpc.a $(wildcard tests/unit/*.h)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -Itests/unit $(LDFLAGS) \
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -Itests/unit -fno-lto $(LDFLAGS) \
 	  -o $@ $< $(B)/libmoonrpc.a $(LIBS)
 
 run: all

@@ -32,7 +32,7 @@ local usable = cores()
 return {
   runs = math.max(1, number("RUNS", 5)),
   seconds = math.max(1, number("SECONDS", 2) // 1 | 0),
-  in_flight = number("IN_FLIGHT", 64) // 1 | 0,
+  in_flight = number("IN_FLIGHT", 256) // 1 | 0,
   debounce = number("DEBOUNCE", 0.1),
   calls = number("CALLS", 10000000) // 1 | 0,
   only = only,
