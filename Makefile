@@ -61,7 +61,7 @@ $(B)/moonrpc: $(CLI) $(B)/libmoonrpc.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/libmoonrpc.a: $(OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(B)/%.o: src/%.c | $(GEN)
+$(B)/%.o: src/%.c Makefile | $(GEN)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -w \

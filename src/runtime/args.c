@@ -97,12 +97,20 @@ int mrpc_args_match(const mrpc_lua_method *method, const mrpc_doc *doc,
 
 /* Pushing. */
 
-/* An argument that is null is nil. */
-static void push_argument(lua_State *L, const mrpc_args *args, uint32_t node) {
-  if (node == MRPC_NO_NODE || args->doc->nodes[node].type == MRPC_JSON_NULL)
+/* An argument that is null is nil. Numbers, the most of all, take the short
+ * way. */
+static void push_argument(lua_State *L, const mrpc_args *args, uint32_t i) {
+  if (i == MRPC_NO_NODE) {
     lua_pushnil(L);
-  else
-    mrpc_push_node(L, args->doc, node);
+    return;
+  }
+  const mrpc_node *node = &args->doc->nodes[i];
+  switch (node->type) {
+    case MRPC_JSON_NULL: lua_pushnil(L); break;
+    case MRPC_JSON_INT: lua_pushinteger(L, node->u.i); break;
+    case MRPC_JSON_DOUBLE: lua_pushnumber(L, node->u.d); break;
+    default: mrpc_push_node(L, args->doc, i);
+  }
 }
 
 static void make_room(lua_State *L, uint32_t count) {

@@ -258,6 +258,8 @@ static void tell(const encoder *e, const char *root, mrpc_encode_error *error) {
 
 int mrpc_encode(lua_State *L, int index, mrpc_buf *buf, const char *root,
                 mrpc_encode_error *error) {
+  if (lua_isinteger(L, index)) /* needs none of what follows */
+    return mrpc_json_write_int(buf, lua_tointeger(L, index));
   mrpc_runtime *rt = mrpc_runtime_of(L);
   uint32_t depth = rt->limits.depth;
   encoder e; /* its path has no content yet */
