@@ -33,7 +33,7 @@ return {
   runs = math.max(1, number("RUNS", 5)),
   seconds = math.max(1, number("SECONDS", 2) // 1 | 0),
   in_flight = number("IN_FLIGHT", 256) // 1 | 0,
-  debounce = number("DEBOUNCE", 0.1),
+  debounce = number("DEBOUNCE", 0.05),
   calls = number("CALLS", 10000000) // 1 | 0,
   only = only,
   program = os.getenv("MOONRPC") or (arg[1] or "build/release") .. "/moonrpc",
