@@ -105,6 +105,15 @@ describe("a script that", function()
     return function() while true do rpc.spawn(function() end) end end]], -32053)
   survives("spawns tasks that wait in a loop", [[
     return function() while true do rpc.spawn(rpc.sleep, 0.01) end end]], -32053)
+  survives("spawns tasks in tasks, without end", [[
+    local function more() rpc.spawn(more) rpc.spawn(more) end
+    return function() more() return 2 end]])
+  survives("loops for ever in __gc", [[
+    return function()
+      setmetatable({}, { __gc = function() while true do end end })
+      collectgarbage()
+      return 2
+    end]])
   survives("starts ten thousand timers of no time", [[
     return function() for _ = 1, 10000 do rpc.after(0, function() end) end return 2 end]], 2)
   survives("fails in __gc", [[
