@@ -23,7 +23,7 @@ B := build/$(variant)
 Q := $(if $(filter 1,$(V)),,@)
 MAKEFLAGS += --no-print-directory -j$(JOBS)
 
-ifeq ($(filter clean check-deps,$(MAKECMDGOALS)),)
+ifeq ($(filter clean,$(MAKECMDGOALS)),)
 deps := $(shell scripts/install-deps --quick >&2 && echo ok)
 ifneq ($(deps),ok)
 $(error dependencies are missing: run scripts/install-deps)

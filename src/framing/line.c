@@ -153,18 +153,11 @@ static int push(mrpc_framing *f, const char *bytes, size_t len) {
   return MRPC_OK;
 }
 
-static int put(mrpc_framing *f, uint64_t token, const char *bytes, size_t len,
-               mrpc_outcome outcome) {
-  (void)token;
-  (void)outcome;
-  return push(f, bytes, len);
-}
-
 const mrpc_framing_vt mrpc_line_vt = {
     .name = "line",
     .recv = recv,
     .eof = eof,
-    .put = put,
+    .put = mrpc_stream_put,
     .none = mrpc_stream_none,
     .push = push,
     .can_push = mrpc_stream_can_push,

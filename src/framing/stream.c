@@ -81,6 +81,13 @@ void mrpc_stream_tick(mrpc_framing *f, uint64_t now) {
   f->closing = true;
 }
 
+int mrpc_stream_put(mrpc_framing *f, uint64_t token, const char *bytes,
+                    size_t len, mrpc_outcome outcome) {
+  (void)token;
+  (void)outcome;
+  return f->vt->push(f, bytes, len);
+}
+
 int mrpc_stream_none(mrpc_framing *f, uint64_t token, mrpc_outcome outcome) {
   (void)f;
   (void)token;

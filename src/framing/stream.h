@@ -56,6 +56,9 @@ int mrpc_stream_new(mrpc_env *env, const mrpc_limits *limits,
 void mrpc_stream_free(mrpc_framing *f);
 uint64_t mrpc_stream_deadline(const mrpc_framing *f);
 void mrpc_stream_tick(mrpc_framing *f, uint64_t now);
+/* Replies go out as they come, in the way of push. */
+int mrpc_stream_put(mrpc_framing *f, uint64_t token, const char *bytes,
+                    size_t len, mrpc_outcome outcome);
 int mrpc_stream_none(mrpc_framing *f, uint64_t token, mrpc_outcome outcome);
 bool mrpc_stream_can_push(const mrpc_framing *f);
 
