@@ -1,0 +1,82 @@
+// What the tests of clients need: the program on free ports, a deadline, and an
+// end of both. MOONRPC names the program, MOONRPC_PATIENCE the seconds that a
+// file of tests may take.
+'use strict';
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const { after } = require('node:test');
+
+const PROGRAM = process.env.MOONRPC || 'build/moonrpc';
+const PATIENCE = Number(process.env.MOONRPC_PATIENCE || 60) * 1000;
+
+const running = new Set();
+
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+setTimeout(() => {
+  console.error(`not done after ${PATIENCE / 1000} s`);
+  process.exit(1);
+}, PATIENCE).unref();
+
+// Starts the program; `err` of the result is what it has logged so far.
+function start(args) {
+  const child = spawn(PROGRAM, args);
+  running.add(child);
+  child.err = '';
+  child.ended = once(child, 'exit').then(([code]) => {
+    running.delete(child);
+    return code;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    child.err += text;
+    child.emit('log');
+  });
+  return child;
+}
+
+// Waits for the end of a child, which must be a good one.
+async function finish(child, code = 0) {
+  const ended = await child.ended;
+  assert.equal(ended, code, `ended with ${ended}:\n${child.err}`);
+  assert.doesNotMatch(child.err, /Sanitizer|runtime error:/);
+}
+
+const servers = [];
+
+after(async () => {
+  for (const child of servers) {
+    child.kill('SIGTERM');
+    await finish(child);
+  }
+});
+
+// Serves `dir`: the addresses with their real ports. It is drained when the
+// tests of the file are through, and must end well.
+async function serve(dir, ...listen) {
+  const child = start(['serve', dir, '--no-watch',
+    ...listen.flatMap((url) => ['--listen', url])]);
+  const gone = child.ended.then((code) => {
+    throw new Error(`ended with ${code} before it listened: ${child.err}`);
+  });
+  gone.catch(() => {});
+  const urls = () => [...child.err.matchAll(/listening on (\S+).*\n/g)].map((m) => m[1]);
+  while (urls().length < listen.length) {
+    await Promise.race([once(child, 'log'), gone]);
+  }
+  servers.push(child);
+  return urls();
+}
+
+// Starts the program with its stdin and stdout as the wire.
+function serveStdio(dir, framing = 'header') {
+  return start(['serve', dir, '--no-watch', '--listen', `stdio:?framing=${framing}`]);
+}
+
+// A promise with its handles outside.
+function deferred() {
+  const self = {};
+  self.promise = new Promise((resolve, reject) => Object.assign(self, { resolve, reject }));
+  return self;
+}
+
+module.exports = { serve, serveStdio, finish, deferred };
