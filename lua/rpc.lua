@@ -102,6 +102,11 @@ function rpc.method(name, fn) end
 ---@return boolean
 function rpc.is_cancelled() end
 
+---Asks the program to end, as SIGTERM does: calls in flight are answered first,
+---this one included. Returns at once.
+---@param code? integer its exit code, 0 to 255; 0
+function rpc.exit(code) end
+
 ---Seconds of a clock that never goes back.
 ---@return number
 function rpc.now() end

@@ -337,6 +337,9 @@ typedef struct mrpc_report {
 } mrpc_report;
 
 typedef void (*mrpc_report_fn)(const mrpc_report *report, void *ud);
+/* A script asks for the end, by rpc.exit; `code` is 0 to 255. The script runs
+ * on: don't free anything here, make a note. */
+typedef void (*mrpc_exit_fn)(int code, void *ud);
 
 /* A script as a source lists it. */
 typedef struct mrpc_script {
@@ -373,6 +376,7 @@ typedef struct mrpc_runtime_config {
                                 slows scripts down: for embedders that don't
                                 call mrpc_runtime_interrupt */
   mrpc_report_fn on_report;  /* a load has ended */
+  mrpc_exit_fn on_exit;      /* NULL: rpc.exit raises an error */
   void *ud;
 } mrpc_runtime_config;
 
@@ -433,7 +437,8 @@ typedef struct mrpc_host_config {
                               speed of scripts */
   mrpc_host_fn on_ready;   /* the first load has ended, calls are taken */
   mrpc_report_fn on_report; /* a load has ended */
-  void *ud;                 /* of both */
+  mrpc_exit_fn on_exit;     /* NULL: scripts can't ask for the end */
+  void *ud;                 /* of all three */
 
   /* What a config file says beyond that, for the program to use. */
   const char *const *listen; /* addresses, NULL-terminated; may be NULL */

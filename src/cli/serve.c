@@ -37,6 +37,7 @@ typedef struct server {
   log_sink sink;
   bool is_strict; /* nothing is watched: a first load that fails is the end */
   bool is_ready;
+  int exit_code; /* asked for by a script; -1: none was */
 } server;
 
 static mrpc_host *served; /* the signal handlers' */
@@ -166,6 +167,13 @@ static void on_report(const mrpc_report *report, void *ud) {
   if (!report->ok && !s->is_ready && s->is_strict) mrpc_host_stop(s->host);
 }
 
+/* Ends as if by SIGTERM. */
+static void on_exit_asked(int code, void *ud) {
+  server *s = ud;
+  s->exit_code = code;
+  mrpc_host_signal(s->host, MRPC_HOST_DRAIN);
+}
+
 static int complain(const server *s, const char *text) {
   fprintf(stderr, "moonrpc %s: %s\n", s->self->name, text);
   return EXIT_FAULT;
@@ -199,6 +207,7 @@ static int run_host(server *s, const mrpc_host_config *config) {
   end_signals();
   if (rc == MRPC_ETIMEOUT) return EXIT_FAULT; /* it is in the log */
   if (rc) return complain(s, mrpc_host_error(s->host));
+  if (s->exit_code >= 0) return s->exit_code;
   if (!s->is_ready && !ends_asked) return EXIT_FAULT;
   return ends_asked > 1 ? EXIT_FAULT : EXIT_DONE;
 }
@@ -214,6 +223,7 @@ static int serve(server *s, mrpc_host_config *config) {
   config->env = s->env;
   config->on_ready = on_ready;
   config->on_report = on_report;
+  config->on_exit = on_exit_asked;
   config->ud = s;
   config->interrupt_signal = SIGRTMIN + 1;
   rc = mrpc_host_new(config, &s->host);
@@ -235,7 +245,7 @@ static int run(const command *self, int argc, char **argv) {
   if (!rc) {
     lay_over(&f, &config);
     if (argc == 2) config.methods = argv[1];
-    server s = {.self = self, .is_strict = config.no_watch};
+    server s = {.self = self, .is_strict = config.no_watch, .exit_code = -1};
     rc = config.methods ? serve(&s, &config)
                         : cli_usage(self, "a directory is needed");
   }

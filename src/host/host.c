@@ -105,6 +105,7 @@ static int keep_config(mrpc_host *host, const mrpc_host_config *config) {
 }
 
 static void on_report(const mrpc_report *report, void *ud);
+static void on_exit_asked(int code, void *ud);
 static void on_bell(void *ud);
 static void on_deadline(mrpc_timer *timer);
 
@@ -121,6 +122,7 @@ static int make_runtime(mrpc_host *host) {
       .strict = c->strict,
       .hook = c->hook,
       .on_report = on_report,
+      .on_exit = c->on_exit ? on_exit_asked : NULL,
       .ud = host,
   };
   return mrpc_runtime_new(&config, &host->runtime);
@@ -272,6 +274,11 @@ static void on_report(const mrpc_report *report, void *ud) {
   mrpc_admin_report(host, report);
   if (host->config.on_report) host->config.on_report(report, host->config.ud);
   if (host->state == MRPC_HOST_LOADING) serve(host);
+}
+
+static void on_exit_asked(int code, void *ud) {
+  mrpc_host *host = ud;
+  host->config.on_exit(code, host->config.ud);
 }
 
 int mrpc_host_start(mrpc_host *host) {

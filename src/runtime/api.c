@@ -38,10 +38,22 @@ static int is_cancelled(lua_State *L) {
   return 1;
 }
 
+/* rpc.exit([code]): asks the embedder to end the host. */
+static int ask_exit(lua_State *L) {
+  const mrpc_runtime *runtime = mrpc_runtime_of(L);
+  lua_Integer code = luaL_optinteger(L, 1, 0);
+  luaL_argcheck(L, code >= 0 && code <= 255, 1, "not within 0 and 255");
+  if (!runtime->on_exit)
+    return luaL_error(L, "rpc.exit isn't granted to scripts by this program");
+  runtime->on_exit((int)code, runtime->ud);
+  return 0;
+}
+
 void mrpc_api_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"state", state},
                                        {"now", now},
                                        {"is_cancelled", is_cancelled},
+                                       {"exit", ask_exit},
                                        {"method", mrpc_load_method},
                                        {NULL, NULL}};
   lua_createtable(L, 0, 0);

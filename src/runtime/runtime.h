@@ -80,6 +80,7 @@ struct mrpc_runtime {
 
   mrpc_loader *loader;
   mrpc_report_fn on_report;
+  mrpc_exit_fn on_exit; /* NULL: rpc.exit isn't granted */
   void *ud;
 };
 

@@ -36,6 +36,7 @@ static void init(mrpc_runtime *rt, const mrpc_runtime_config *config) {
   rt->dev = config->dev;
   rt->standing_hook = config->hook;
   rt->on_report = config->on_report;
+  rt->on_exit = config->on_exit;
   rt->ud = config->ud;
   rt->heap = (mrpc_mem){allocate, rt};
   rt->free_thread = (mrpc_thread){rt, MRPC_THREAD_FREE};

@@ -183,6 +183,49 @@ describe("a drain", function()
     connection:rest()
   end)
 
+  describe("by rpc.exit", function()
+    local EXIT = { ["init.lua"] = [[
+      local done
+      local M = {}
+      function M.wait() return rpc.await(function(resume) done = resume end) end
+      function M.exit(code)
+        rpc.exit(code)
+        rpc.after(0.1, function() if done then done("waited") end end)
+        return "bye"
+      end
+      return M]] }
+
+    it("answers the calls in flight, then ends with the code that it gave", function()
+      local self = support.serve(EXIT, TCP)
+      local connection = conn.open(self.urls[1])
+      connection:send(request("wait", nil, 1) .. "\n" .. request("exit", "[7]", 2) .. "\n")
+      assert.matches('"bye","id":2', connection:line())
+      assert.matches('"waited","id":1', connection:line())
+      assert.equal("", connection:rest())
+      assert.equal(7, (self:wait_exit()))
+    end)
+
+    it("ends well where it gives no code", function()
+      local self = support.serve(EXIT, TCP)
+      conn.open(self.urls[1]):send(request("exit", nil, 2) .. "\n")
+      assert.equal(0, (self:wait_exit()))
+    end)
+
+    it("takes codes of the system only", function()
+      local self = support.serve(EXIT, { listen = TCP.listen, args = { "--dev" } })
+      local one = client.open(self.urls[1])
+      assert.matches("not within 0 and 255", one:failure("exit", "[256]").data.message)
+      assert.matches("not within 0 and 255", one:failure("exit", "[-1]").data.message)
+      assert.is_nil(self.code)
+    end)
+
+    it("ends a conversation on stdio though its other side goes on", function()
+      local self = support.serve(EXIT, { listen = { "stdio:" }, stdin = true })
+      self.stdin:write(request("exit", "[3]") .. "\n")
+      assert.equal(3, (self:wait_exit()))
+    end)
+  end)
+
   it("ends at once by a second signal", function()
     local self = start()
     self:kill()

@@ -50,6 +50,7 @@ static const char text[] =
     "end\n"
     "function M.bomb() return ('x'):rep(2^30) end\n"
     "function M.exit() os.exit() end\n"
+    "function M.ask_exit() rpc.exit() end\n"
     "function M.print() print('a', 1, nil) end\n"
     "function M.log() rpc.log.warn('look', {n = 1}) rpc.log.debug('all') end\n"
     "function M.warn() warn('careful') end\n"
@@ -127,6 +128,7 @@ static void test_errors(script *s) {
   fails(s, "greedy", STRUCK, "not enough memory");
   fails(s, "bomb", STRUCK, "not enough memory");
   fails(s, "exit", HIDDEN, "os.exit isn't available");
+  fails(s, "ask_exit", HIDDEN, "rpc.exit isn't granted");
 }
 
 static void test_library(script *s) {
