@@ -242,6 +242,12 @@ int mrpc_framing_http(mrpc_env *env, const mrpc_http_config *config,
 int mrpc_framing_http_client(mrpc_env *env, const mrpc_limits *limits,
                              const char *host, const char *path,
                              mrpc_framing **out);
+/* WebSocket, client side. `subprotocols` may be NULL, else it is a
+ * NULL-terminated list, the preferred first. What is said before the server
+ * has agreed is held until then. */
+int mrpc_framing_ws_client(mrpc_env *env, const mrpc_limits *limits,
+                           const char *host, const char *path,
+                           const char *const *subprotocols, mrpc_framing **out);
 
 typedef void (*mrpc_peer_fn)(mrpc_peer *peer, void *ud);
 
@@ -409,7 +415,9 @@ uint32_t mrpc_runtime_slice(const mrpc_runtime *runtime);
  *   mrpc_host_free(host);
  *
  * Addresses: http://host:port[/path], http+unix:/path, tcp://host:port,
- * unix:/path, stdio:; the last three take ?framing=line or ?framing=header. */
+ * unix:/path, stdio:; the last three take ?framing=line or ?framing=header.
+ * HTTP takes WebSocket too; ws://host:port[/path] and ws+unix:/path say so,
+ * and connect by it. */
 
 struct uv_loop_s;
 typedef struct mrpc_host mrpc_host;

@@ -35,6 +35,8 @@ typedef struct mrpc_header_field {
 
 typedef struct mrpc_framing_vt {
   const char *name; /* "line", "header", "http", ... */
+  /* What the peer's transport is called from now on; NULL: as before. */
+  const char *transport;
 
   /* Takes bytes, says how many it consumed. MRPC_OK: `msg` is a message (the
    * rest of the bytes waits for the next call). MRPC_PARTIAL: all consumed,
@@ -45,11 +47,16 @@ typedef struct mrpc_framing_vt {
    * MRPC_ESYNTAX the peer tells the other side in JSON. MRPC_ECLOSED: the
    * other side has ended the conversation; its calls are cancelled, what is in
    * `out` is still sent. MRPC_ENOMEM ends the peer. All are sticky. With `len`
-   * 0 it only lets the last message go. */
+   * 0 it only lets the last message go.
+   *
+   * MRPC_PARTIAL with f->next set: the conversation goes on in that framing
+   * (an HTTP upgrade), which takes the bytes that weren't consumed; what is in
+   * `out` is sent before it says anything. */
   int (*recv)(mrpc_framing *f, const char *bytes, size_t len, size_t *consumed,
               mrpc_message *msg);
   /* The input has ended: MRPC_OK with a last message, MRPC_PARTIAL when there
-   * is none, MRPC_ESYNTAX or MRPC_EPROTO when it broke off inside one. */
+   * is none, MRPC_ESYNTAX or MRPC_EPROTO when it broke off inside one,
+   * MRPC_ECLOSED where the end of input is the end of the conversation. */
   int (*eof)(mrpc_framing *f, mrpc_message *msg);
 
   /* Appends one reply to f->out. MRPC_OK or MRPC_ENOMEM. */
@@ -72,6 +79,9 @@ typedef struct mrpc_framing_vt {
    * close, 503), and set f->closing behind the last answer that is owed. NULL:
    * it may be closed whenever no request is in flight. */
   void (*drain)(mrpc_framing *f);
+  /* The same from our own will, with a reason in UTF-8, which may be NULL, for
+   * the other side to see. NULL: there is no way to say it. */
+  void (*close)(mrpc_framing *f, const char *reason);
 
   /* Header fields of the request that recv gave last, NULL-name-terminated;
    * NULL where there are none. To be asked for while its message is valid, or
@@ -85,10 +95,13 @@ typedef struct mrpc_framing_vt {
 struct mrpc_framing {
   const mrpc_framing_vt *vt;
   mrpc_env *env;
-  mrpc_buf out;      /* what is to be sent; the peer drains it */
-  size_t held;       /* bytes of answers held back for their turn */
-  bool closing;      /* nothing more is read; close when `out` is sent */
-  const char *error; /* why recv or eof failed; a constant phrase */
+  mrpc_buf out;       /* what is to be sent; the peer drains it */
+  size_t held;        /* bytes of answers held back for their turn */
+  bool closing;       /* nothing more is read; close when `out` is sent */
+  bool is_dead;       /* and the other side is gone: its calls are cancelled */
+  bool is_unread;     /* set by the peer for tick: it stopped reading */
+  const char *error;  /* why recv or eof failed; a constant phrase */
+  mrpc_framing *next; /* how the conversation goes on; NULL: as it is */
 };
 
 #endif

@@ -32,9 +32,13 @@ static int make_framing(client *c, mrpc_framing **out) {
     return mrpc_framing_line(host->env, &host->config.limits, out);
   bool six = strchr(url->host, ':') != NULL;
   snprintf(name, sizeof name, six ? "[%s]:%u" : "%s:%u", url->host, url->port);
-  return mrpc_framing_http_client(host->env, &host->config.limits,
-                                  url->file[0] ? "localhost" : name,
-                                  url->path[0] ? url->path : "/", out);
+  const char *to = url->file[0] ? "localhost" : name;
+  const char *path = url->path[0] ? url->path : "/";
+  if (mrpc_url_is_ws(url))
+    return mrpc_framing_ws_client(host->env, &host->config.limits, to, path,
+                                  NULL, out);
+  return mrpc_framing_http_client(host->env, &host->config.limits, to, path,
+                                  out);
 }
 
 static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
@@ -50,7 +54,7 @@ static void explain(const client *c, const mrpc_peer *peer) {
   const mrpc_framing *f = mrpc_peer_framing(peer);
   const char *url = c->url.text, *said = "";
   int status = 0;
-  if (mrpc_url_is_http(&c->url)) {
+  if (mrpc_url_is_http(&c->url) && !mrpc_url_is_ws(&c->url)) {
     status = mrpc_http_client_status(f);
     said = mrpc_http_client_said(f);
   }

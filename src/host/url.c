@@ -14,6 +14,7 @@ static const struct {
 } schemes[] = {
     {"http://", MRPC_URL_HTTP}, {"http+unix:", MRPC_URL_HTTP_UNIX},
     {"tcp://", MRPC_URL_TCP},   {"unix:", MRPC_URL_UNIX},
+    {"ws://", MRPC_URL_WS},     {"ws+unix:", MRPC_URL_WS_UNIX},
     {"stdio:", MRPC_URL_STDIO},
 };
 enum { SCHEMES = sizeof schemes / sizeof *schemes };
@@ -102,7 +103,9 @@ static int parse_framing(mrpc_url *url, const char *value) {
 static int parse_option(mrpc_url *url, const char *name, const char *value) {
   if (!mrpc_url_is_http(url) && !strcmp(name, "framing"))
     return parse_framing(url, value);
-  if (url->kind != MRPC_URL_HTTP_UNIX || strcmp(name, "path") != 0)
+  bool has_path =
+      url->kind == MRPC_URL_HTTP_UNIX || url->kind == MRPC_URL_WS_UNIX;
+  if (!has_path || strcmp(name, "path") != 0)
     return fail(url, "%s has no option \"%s\"", scheme_of(url), name);
   if (value[0] != '/') return fail(url, "the path must begin with \"/\"");
   snprintf(url->path, sizeof url->path, "%s", value);
@@ -125,12 +128,13 @@ static int parse_query(mrpc_url *url, const char *at) {
 
 static int parse_rest(mrpc_url *url, const char *at) {
   int rc = MRPC_OK;
-  if (url->kind == MRPC_URL_HTTP || url->kind == MRPC_URL_TCP)
+  bool is_web = url->kind == MRPC_URL_HTTP || url->kind == MRPC_URL_WS;
+  if (is_web || url->kind == MRPC_URL_TCP)
     rc = parse_authority(url, &at);
   else if (url->kind != MRPC_URL_STDIO)
     rc = parse_file(url, &at);
   if (rc) return rc;
-  if (url->kind == MRPC_URL_HTTP) cut(&at, "?", url->path, sizeof url->path);
+  if (is_web) cut(&at, "?", url->path, sizeof url->path);
   if (url->kind == MRPC_URL_TCP && !strcmp(at, "/")) at++;
   if (*at && *at != '?') return fail(url, "\"%.40s\" has no meaning here", at);
   return parse_query(url, at);
@@ -149,9 +153,11 @@ int mrpc_url_parse(mrpc_url *url, const char *text) {
     url->kind = schemes[i].kind;
     return parse_rest(url, url->text + len);
   }
-  return fail(
-      url,
-      "a URL must begin with http://, http+unix:, tcp://, unix: or stdio:");
+  if (!strncmp(text, "wss:", 4) || !strncmp(text, "https:", 6))
+    return fail(url, "TLS isn't supported; a proxy in front can speak it");
+  return fail(url,
+              "a URL must begin with http://, http+unix:, ws://, ws+unix:, "
+              "tcp://, unix: or stdio:");
 }
 
 void mrpc_url_write(const mrpc_url *url, uint16_t port, char *out,
@@ -168,6 +174,8 @@ const char *mrpc_url_transport(const mrpc_url *url) {
   switch (url->kind) {
     case MRPC_URL_HTTP:
     case MRPC_URL_HTTP_UNIX: return "http";
+    case MRPC_URL_WS:
+    case MRPC_URL_WS_UNIX: return "ws";
     case MRPC_URL_TCP: return "tcp";
     case MRPC_URL_UNIX: return "unix";
     default: return "stdio";

@@ -4,6 +4,7 @@
  *
  *   http://host:port[/path]      tcp://host:port[?framing=line|header]
  *   http+unix:/path[?path=/p]    unix:/path[?framing=line|header]
+ *   ws://host:port[/path]        ws+unix:/path[?path=/p]
  *   stdio:[?framing=line|header]
  *
  * Pure text; nothing is resolved or opened. */
@@ -17,6 +18,8 @@ enum { MRPC_URL_MAX = 512 }; /* bytes of an address, its NUL included */
 typedef enum mrpc_url_kind {
   MRPC_URL_HTTP,
   MRPC_URL_HTTP_UNIX,
+  MRPC_URL_WS, /* to listen on, the same as HTTP */
+  MRPC_URL_WS_UNIX,
   MRPC_URL_TCP,
   MRPC_URL_UNIX,
   MRPC_URL_STDIO
@@ -45,11 +48,17 @@ int mrpc_url_parse(mrpc_url *url, const char *text);
 /* The address as it was written, with another port in its place. */
 void mrpc_url_write(const mrpc_url *url, uint16_t port, char *out, size_t size);
 
-/* "http", "tcp", "unix", "stdio": how log entries call the transport. */
+/* "http", "ws", "tcp", "unix", "stdio": how log entries call the transport. */
 const char *mrpc_url_transport(const mrpc_url *url);
 
+static inline bool mrpc_url_is_ws(const mrpc_url *url) {
+  return url->kind == MRPC_URL_WS || url->kind == MRPC_URL_WS_UNIX;
+}
+
+/* Does its conversation begin as HTTP? */
 static inline bool mrpc_url_is_http(const mrpc_url *url) {
-  return url->kind == MRPC_URL_HTTP || url->kind == MRPC_URL_HTTP_UNIX;
+  return url->kind == MRPC_URL_HTTP || url->kind == MRPC_URL_HTTP_UNIX ||
+         mrpc_url_is_ws(url);
 }
 
 #endif

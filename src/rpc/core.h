@@ -195,6 +195,8 @@ void mrpc_peer_end(mrpc_peer *peer);
  * keeps back until it is their turn. */
 size_t mrpc_output_waiting(const mrpc_peer *peer);
 size_t mrpc_output_held(const mrpc_peer *peer);
+/* The framing may have said something by itself. */
+void mrpc_output_check(mrpc_peer *peer);
 
 /* Of call.c. */
 

@@ -46,6 +46,7 @@ static bool tick_framing(mrpc_peer *peer, uint64_t now) {
   mrpc_framing *f = peer->framing;
   if (peer->is_lost || !f->vt->deadline) return false;
   if (now < f->vt->deadline(f)) return false;
+  f->is_unread = peer->is_held;
   f->vt->tick(f, now);
   return true;
 }

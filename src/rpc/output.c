@@ -16,9 +16,13 @@ size_t mrpc_output_held(const mrpc_peer *peer) {
   return mrpc_output_waiting(peer) + peer->framing->held;
 }
 
+void mrpc_output_check(mrpc_peer *peer) {
+  if (mrpc_output_held(peer) > peer->limits.output) peer->is_choked = true;
+}
+
 static void added(mrpc_peer *peer) {
   peer->has_news = true;
-  if (mrpc_output_held(peer) > peer->limits.output) peer->is_choked = true;
+  mrpc_output_check(peer);
 }
 
 void mrpc_peer_put(mrpc_peer *peer, uint64_t token, const char *bytes,

@@ -116,22 +116,36 @@ static void let_go(mrpc_peer *peer, size_t len) {
   if (len > LARGE) take_message(peer, f->vt->recv(f, "", 0, &used, &msg), &msg);
 }
 
+/* The conversation goes on in another framing, behind what this one said. */
+static void change_framing(mrpc_peer *peer) {
+  mrpc_framing *old = peer->framing, *next = old->next;
+  mrpc_buf said = old->out;
+  old->out = next->out;
+  next->out = said;
+  old->next = NULL;
+  old->vt->free(old);
+  peer->framing = next;
+  if (next->vt->transport) peer->transport = next->vt->transport;
+}
+
 /* Takes messages from the bytes until they, or a limit, are at their end; says
  * how many bytes it took. */
 static size_t take(mrpc_peer *peer, const char *bytes, size_t len) {
-  mrpc_framing *f = peer->framing;
   size_t at = 0;
   mrpc_message msg = {0};
   while (at < len && !is_stopped(peer) && !is_limited(peer)) {
+    mrpc_framing *f = peer->framing;
     size_t used = 0;
     int rc = f->vt->recv(f, bytes + at, len - at, &used, &msg);
     at += used;
     take_message(peer, rc, &msg);
     if (rc) msg.len = 0;
+    if (f->next) change_framing(peer);
+    mrpc_output_check(peer);
   }
   if (!is_stopped(peer)) let_go(peer, msg.len);
   if (!is_stopped(peer)) return at;
-  if (f->closing) stop_reading(peer);
+  if (peer->framing->closing) stop_reading(peer);
   return len;
 }
 
@@ -167,6 +181,7 @@ void mrpc_peer_pump(mrpc_peer *peer) {
   enter(peer);
   if (!peer->is_lost) go_on(peer);
   if (peer->framing->closing) stop_reading(peer);
+  if (peer->framing->is_dead) peer->is_lost = true;
   leave(peer);
 }
 

@@ -37,6 +37,12 @@ static void test_good(void) {
   ok(mrpc_url_is_http(&u), "it is http");
   is_str(u.file, "/run/b", "its file");
   is_str(u.path, "/rpc", "its path");
+  ok(!mrpc_url_parse(&u, "ws://localhost/rpc") && u.port == 80, "ws");
+  ok(mrpc_url_is_ws(&u) && mrpc_url_is_http(&u), "it begins as http");
+  is_str(u.path, "/rpc", "its path");
+  ok(!mrpc_url_parse(&u, "ws+unix:/run/b?path=/rpc"), "ws+unix");
+  is_str(u.path, "/rpc", "its path");
+  is_str(mrpc_url_transport(&u), "ws", "its transport");
   ok(!mrpc_url_parse(&u, "stdio:"), "stdio");
   ok(u.framing == MRPC_URL_AUTO, "whose framing is detected");
   ok(!mrpc_url_parse(&u, "stdio:?framing=auto"), "or said to be");
@@ -54,6 +60,7 @@ static void test_bad(void) {
   refuses("", "a URL must begin with");
   refuses("ftp://a:1", "a URL must begin with");
   refuses("HTTP://a:1", "a URL must begin with");
+  refuses("wss://a", "TLS isn't supported");
   refuses("http://", "host is missing");
   refuses("http://:80", "host is missing");
   refuses("http://a:", "port");
