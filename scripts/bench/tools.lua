@@ -4,11 +4,12 @@ local settings = require "bench.settings"
 
 local tools = {}
 
-local function compile(source, target, more)
-  local flags = "-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra"
-  local command = ("cc %s -o %s/%s %s/%s.c %s"):format(flags, settings.work,
-    target, settings.home, source, more or "")
-  if not os.execute(command) then error("can't build " .. source, 0) end
+local function compile(target, sources, more)
+  local flags = "-std=c11 -D_GNU_SOURCE -O2 -flto=auto -Wall -Wextra"
+  local paths = sources:gsub("%S+", settings.home .. "/%0.c")
+  local command = ("cc %s -o %s/%s %s %s"):format(flags, settings.work,
+    target, paths, more or "")
+  if not os.execute(command) then error("can't build " .. target, 0) end
 end
 
 -- As the Makefile does: llhttp as a library, or the sources of node-llhttp.
@@ -22,10 +23,10 @@ local function llhttp()
 end
 
 function tools.compile()
-  compile("load", "load")
+  local uv = " $(pkg-config --cflags --libs libuv)"
+  compile("load", "load ledger tool")
   compile("start", "start")
-  compile("peers/bare", "bare",
-    llhttp() .. " $(pkg-config --cflags --libs libuv)")
+  compile("bare", "peers/bare", llhttp() .. uv)
 end
 
 return tools
