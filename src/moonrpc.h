@@ -181,6 +181,10 @@ int mrpc_dispatch_add(mrpc_dispatch *dispatch, const char *name,
 /* From now on the host's own codes are sent as `codes` say; copied. */
 void mrpc_dispatch_set_codes(mrpc_dispatch *dispatch,
                              const mrpc_error_codes *codes);
+/* Called for what is found under no name, but for "rpc." names: a proxy, or a
+ * listener for whatever comes. NULL: nothing is. */
+void mrpc_dispatch_set_default(mrpc_dispatch *dispatch, mrpc_call_fn fn,
+                               void *ud);
 
 /* The params as JSON text, "" when there are none. Valid until the method
  * function returns. */
@@ -284,6 +288,12 @@ int mrpc_peer_eof(mrpc_peer *peer);
 void mrpc_peer_drop(mrpc_peer *peer);
 /* No new requests are taken; is_done when the calls in flight have ended. */
 void mrpc_peer_drain(mrpc_peer *peer);
+/* Ends the conversation from our side. Nothing more is taken; calls of ours
+ * fail with MRPC_ECLOSED before anything else happens to the peer (not from
+ * inside this function); calls in flight may be answered for
+ * limits.half_closed seconds, then it is_done. `reason`, which may be NULL, is
+ * told to the other side where the transport has room for it. */
+void mrpc_peer_close(mrpc_peer *peer, const char *reason);
 
 /* Should more be read now? False while a limit holds the peer back. */
 bool mrpc_peer_wants_read(const mrpc_peer *peer);
@@ -302,16 +312,24 @@ typedef struct mrpc_answer {
 } mrpc_answer;
 
 /* `answer` is valid during the callback. Called exactly once, never from
- * inside mrpc_peer_call. */
+ * inside mrpc_peer_call; not at all after mrpc_peer_cancel. */
 typedef void (*mrpc_answer_fn)(mrpc_peer *peer, const mrpc_answer *answer,
                                void *ud);
 
 /* Calls a method of the other side. `params` is JSON text of an array or an
- * object, or NULL. `timeout` in seconds; 0: limits.wait. MRPC_ESTATE where the
- * transport can't carry it or the peer has ended; MRPC_ELIMIT while more than
- * limits.output is held for it, since it doesn't read. */
+ * object, or NULL. `timeout` in seconds; 0: limits.wait. `id`, which may be
+ * NULL, becomes what mrpc_peer_cancel asks for; it is never 0. MRPC_ESTATE
+ * where the transport can't carry it or the peer has ended; MRPC_ELIMIT while
+ * more than limits.output is held for it, since it doesn't read, or
+ * limits.in_flight calls wait for its answers. */
 int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
-                   double timeout, mrpc_answer_fn fn, void *ud);
+                   double timeout, mrpc_answer_fn fn, void *ud, int64_t *id);
+/* Gives up a call of ours: its function isn't called any more, and the other
+ * side is told, as it is of a call that has timed out: by $/cancelRequest, or
+ * notifications/cancelled when it speaks that way itself; not on HTTP.
+ * MRPC_ENOTFOUND: it has ended before. */
+int mrpc_peer_cancel(mrpc_peer *peer, int64_t id);
+/* MRPC_ESTATE and MRPC_ELIMIT as for mrpc_peer_call. */
 int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params);
 
 /* Runtime: a directory of Lua methods.

@@ -139,7 +139,7 @@ static void on_open(mrpc_peer *peer, void *ud) {
     rc = mrpc_peer_notify(peer, call->method, call->params);
   else
     rc = mrpc_peer_call(peer, call->method, call->params, call->timeout,
-                        on_answer, p);
+                        on_answer, p, NULL);
   if (rc) settle(p, complain(p, mrpc_strerror(rc)));
   if (call->notify) mrpc_peer_drain(peer);
 }

@@ -35,6 +35,8 @@ typedef struct mrpc_header_field {
 
 typedef struct mrpc_framing_vt {
   const char *name; /* "line", "header", "http", ... */
+  bool is_exchange; /* what is pushed stands for itself: nothing that is said
+                       later reaches the one who works on it (HTTP) */
   /* What the peer's transport is called from now on; NULL: as before. */
   const char *transport;
 
@@ -80,7 +82,9 @@ typedef struct mrpc_framing_vt {
    * it may be closed whenever no request is in flight. */
   void (*drain)(mrpc_framing *f);
   /* The same from our own will, with a reason in UTF-8, which may be NULL, for
-   * the other side to see. NULL: there is no way to say it. */
+   * the other side to see. It may go on listening until f->closing is set;
+   * messages that it gives then are dropped. NULL: there is no way to say it.
+   */
   void (*close)(mrpc_framing *f, const char *reason);
 
   /* Header fields of the request that recv gave last, NULL-name-terminated;

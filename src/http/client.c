@@ -280,6 +280,7 @@ static void free_client(mrpc_framing *f) {
 
 static const mrpc_framing_vt table = {
     .name = "http-client",
+    .is_exchange = true,
     .recv = recv,
     .eof = eof,
     .put = put,

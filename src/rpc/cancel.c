@@ -81,6 +81,7 @@ bool mrpc_cancel_take(mrpc_peer *peer, const mrpc_doc *doc, uint32_t params,
                       const char *method, size_t len) {
   const contract *c = find_contract(method, len);
   if (!c) return false;
+  peer->says_cancelled |= c->is_silent;
   size_t id_len;
   const char *id = find_id(doc, params, c->member, &id_len);
   if (!id) return true;

@@ -35,6 +35,9 @@ struct mrpc_dispatch {
   mrpc_map native;
   const mrpc_map *scripted; /* the runtime's, or `empty` */
   mrpc_map empty;
+  mrpc_method fallback; /* for what isn't found; `start` NULL: none */
+  mrpc_peer_watch watch;
+  void *watch_ud;
   mrpc_error_codes codes; /* zero: the code is sent as it is */
   mrpc_buf scratch;       /* for short texts; empty between uses */
   mrpc_call *free_calls;
@@ -104,6 +107,7 @@ struct mrpc_batch {
 /* What a peer is warned of once; later it is a detail. */
 typedef enum mrpc_warning {
   MRPC_WARN_UNKNOWN_ID, /* an answer to no call of ours */
+  MRPC_WARN_LATE,       /* one to a call that has ended before */
   MRPC_WARN_MALFORMED,  /* an answer that is none */
   MRPC_WARN_NULL_ID,    /* an answer without an id */
   MRPC_WARN_BUSY        /* more calls than may be in flight */
@@ -119,6 +123,7 @@ struct mrpc_peer {
   size_t address_len;
   mrpc_peer_fn on_wake;
   void *ud;
+  void *script; /* of the runtime */
   uint64_t id;
 
   mrpc_buf rest;    /* received, and not taken yet since the peer is held */
@@ -145,9 +150,13 @@ struct mrpc_peer {
   int failed;   /* MRPC_OK or the fatal code that recv gives */
   bool explain; /* error objects tell details */
   bool reject_duplicate_ids;
-  bool is_busy;   /* recv, eof, the timer or end is on the stack */
-  bool is_waking; /* on_wake is */
-  bool has_news;  /* output that the embedder doesn't know of */
+  bool is_busy;    /* recv, eof, the timer or end is on the stack */
+  bool is_waking;  /* on_wake is */
+  bool has_news;   /* output that the embedder doesn't know of */
+  bool is_fresh;   /* its watcher may have to learn that it can be spoken to */
+  bool is_open;    /* he has learned it */
+  bool is_closing; /* mrpc_peer_close was called */
+  bool says_cancelled; /* it cancels by notifications/cancelled */
   bool is_draining;
   bool is_choked;  /* held output passed its limit */
   bool is_held;    /* reading was stopped by a limit */
@@ -189,7 +198,21 @@ void mrpc_peer_pump(mrpc_peer *peer);
  */
 void mrpc_peer_end(mrpc_peer *peer);
 
+/* Of open.c. */
+
+/* The peer has a new framing: its watcher, if it has one and doesn't know the
+ * peer yet, learns of it as soon as something can be pushed. */
+void mrpc_open_arm(mrpc_peer *peer);
+/* Tells the watcher if it is time. */
+void mrpc_open_try(mrpc_peer *peer);
+/* Tells him that a peer which he knows has ended. */
+void mrpc_open_end(mrpc_peer *peer);
+
 /* Of output.c. */
+
+/* Sends a message of ours even beyond the limit: for what is bounded by
+ * itself. MRPC_ESTATE, MRPC_ENOMEM. */
+int mrpc_output_push(mrpc_peer *peer, const char *json, size_t len);
 
 /* Bytes of output that aren't sent yet; held counts those too that the framing
  * keeps back until it is their turn. */

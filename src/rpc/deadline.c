@@ -54,7 +54,9 @@ static bool tick_framing(mrpc_peer *peer, uint64_t now) {
 static const char *find_death(const mrpc_peer *peer, uint64_t now) {
   if (peer->is_dropped) return NULL;
   if (now >= peer->write_at) return "output stands still";
-  if (now >= peer->close_at) return "answers took too long after its end";
+  if (now >= peer->close_at)
+    return peer->is_closing ? "it was closed, and its end took too long"
+                            : "answers took too long after its end";
   return NULL;
 }
 

@@ -95,6 +95,23 @@ void mrpc_dispatch_set_codes(mrpc_dispatch *dispatch,
   dispatch->codes = *codes;
 }
 
+void mrpc_dispatch_set_default(mrpc_dispatch *dispatch, mrpc_call_fn fn,
+                               void *ud) {
+  dispatch->fallback = (mrpc_method){.name = "", .start = fn, .ud = ud};
+}
+
+const mrpc_method *mrpc_dispatch_default(const mrpc_dispatch *dispatch,
+                                         const char *name, size_t len) {
+  bool is_none = !dispatch->fallback.start || is_reserved(name, len);
+  return is_none ? NULL : &dispatch->fallback;
+}
+
+void mrpc_dispatch_watch(mrpc_dispatch *dispatch, const mrpc_peer_watch *watch,
+                         void *ud) {
+  dispatch->watch = watch ? *watch : (mrpc_peer_watch){0};
+  dispatch->watch_ud = ud;
+}
+
 static int find_code(const mrpc_error_codes *codes, int code) {
   switch (code) {
     case MRPC_BUSY: return codes->busy;

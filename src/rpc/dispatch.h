@@ -18,12 +18,33 @@ typedef struct mrpc_method {
   void *ud;
 } mrpc_method;
 
+/* One who follows the peers of a dispatch: the runtime. */
+typedef struct mrpc_peer_watch {
+  mrpc_peer_fn on_open; /* see mrpc_dispatch_watch */
+  mrpc_peer_fn on_end;
+} mrpc_peer_watch;
+
+/* Sets the one watcher of the peers that are made from now on; NULL: none, for
+ * those too that exist. Each function may be NULL.
+ *
+ * on_open runs once, when the peer's framing first can push, before the first
+ * message is taken or from the peer's timer, never from inside mrpc_peer_new.
+ * A server's HTTP peer never opens. on_end runs when the peer ends (its calls
+ * have been cancelled and failed by then), for those that opened or that bear
+ * a script. Both get the `ud` of the watcher. */
+void mrpc_dispatch_watch(mrpc_dispatch *dispatch, const mrpc_peer_watch *watch,
+                         void *ud);
+
 /* Like mrpc_dispatch_add, for the host's own names too ("rpc.discover"). */
 int mrpc_dispatch_add_host(mrpc_dispatch *dispatch, const char *name,
                            mrpc_call_fn fn, void *ud);
-/* NULL when there is none. */
+/* NULL when there is none; the default isn't looked at. */
 const mrpc_method *mrpc_dispatch_find(const mrpc_dispatch *dispatch,
                                       const char *name, size_t len);
+/* What mrpc_dispatch_set_default gave, for a name that isn't found; NULL when
+ * there is none or the name is reserved. */
+const mrpc_method *mrpc_dispatch_default(const mrpc_dispatch *dispatch,
+                                         const char *name, size_t len);
 /* What is sent for a code: that which set_codes gave for one of the host's
  * own, any other as it is. */
 int mrpc_dispatch_code(const mrpc_dispatch *dispatch, int code);

@@ -145,6 +145,8 @@ static void run_method(mrpc_batch *batch, const mrpc_envelope *e) {
   bool is_taken =
       !method && !is_request &&
       mrpc_cancel_take(peer, doc, e->params, called.text, called.len);
+  if (!method && !is_taken)
+    method = mrpc_dispatch_default(peer->dispatch, called.text, called.len);
   if (!is_taken && admit(batch, e, method)) start(batch, e, method, &called);
   if (called.copy) mrpc_mem_free(&peer->env->mem, called.copy, called.size);
 }

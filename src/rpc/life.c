@@ -49,6 +49,7 @@ int mrpc_peer_new(const mrpc_peer_config *config, mrpc_framing *framing,
   peer->framing = framing;
   peer->dispatch->users++;
   peer->id = ++peer->dispatch->last_peer;
+  mrpc_open_arm(peer);
   mrpc_deadline_update(peer);
   *out = peer;
   return MRPC_OK;
@@ -107,6 +108,7 @@ void mrpc_peer_end(mrpc_peer *peer) {
   abandon_batches(&peer->batches);
   cancel_calls(peer);
   mrpc_pending_fail(peer, MRPC_ECLOSED);
+  mrpc_open_end(peer);
   peer->is_busy = was_busy;
 }
 
@@ -140,15 +142,34 @@ void mrpc_peer_drain(mrpc_peer *peer) {
   mrpc_deadline_update(peer);
 }
 
+/* Without words of its own for the end, a framing isn't asked for more
+ * messages; else it listens until the other side has heard them. What waits
+ * for the end of input is done when the embedder's call, or the timer, leaves
+ * the peer. */
+void mrpc_peer_close(mrpc_peer *peer, const char *reason) {
+  mrpc_framing *f = peer->framing;
+  if (peer->is_closing || peer->is_over) return;
+  if (f->vt->close)
+    f->vt->close(f, reason);
+  else if (f->vt->drain && !peer->is_draining)
+    f->vt->drain(f);
+  peer->is_closing = true;
+  peer->is_draining = true;
+  peer->is_read |= !f->vt->close;
+  peer->close_at = mrpc_env_after(peer->env, peer->limits.half_closed);
+  put_off(peer);
+}
+
 /* What the embedder asks. */
 
-/* Has everything come to its end, output aside? A framing that can drain says
- * by itself when its last message is through. */
+/* Has everything come to its end, output aside? A framing that can drain, or
+ * close, says by itself when its last message is through. */
 static bool is_ended(const mrpc_peer *peer) {
   if (peer->is_over) return true;
   const mrpc_framing *f = peer->framing;
+  bool is_silent = peer->is_closing ? !f->vt->close : !f->vt->drain;
   bool is_last =
-      peer->is_read || f->closing || (peer->is_draining && !f->vt->drain);
+      peer->is_read || f->closing || (peer->is_draining && is_silent);
   return is_last && peer->stats.in_flight == 0 && peer->rest.len == 0 &&
          mrpc_list_is_empty(&peer->queued);
 }

@@ -37,13 +37,18 @@ void mrpc_peer_put(mrpc_peer *peer, uint64_t token, const char *bytes,
 
 bool mrpc_peer_can_push(const mrpc_peer *peer) {
   const mrpc_framing *f = peer->framing;
-  return !peer->is_lost && f->vt->push && f->vt->can_push(f);
+  return !peer->is_lost && !peer->is_closing && f->vt->push &&
+         f->vt->can_push(f);
 }
 
 /* What we say unasked is bounded by one message beyond limits.output. */
 int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len) {
+  if (peer->is_choked && mrpc_peer_can_push(peer)) return MRPC_ELIMIT;
+  return mrpc_output_push(peer, json, len);
+}
+
+int mrpc_output_push(mrpc_peer *peer, const char *json, size_t len) {
   if (!mrpc_peer_can_push(peer)) return MRPC_ESTATE;
-  if (peer->is_choked) return MRPC_ELIMIT;
   int rc = peer->framing->vt->push(peer->framing, json, len);
   if (rc) return rc;
   added(peer);

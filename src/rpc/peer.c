@@ -19,6 +19,7 @@
 enum { LARGE = 4096 }; /* bytes of a message */
 
 static void finish_input(mrpc_peer *peer);
+static void close_input(mrpc_peer *peer);
 
 /* Is a limit reached? While a call of ours waits for the other side its
  * messages are taken all the same, for its answer is among them. */
@@ -42,6 +43,7 @@ static void enter(mrpc_peer *peer) {
 }
 
 static void leave(mrpc_peer *peer) {
+  if (peer->is_closing) close_input(peer);
   if (peer->is_lost) mrpc_peer_end(peer);
   peer->is_busy = false;
   peer->has_news = false;
@@ -82,6 +84,12 @@ static void stop_reading(mrpc_peer *peer) {
   mrpc_pending_fail(peer, MRPC_ECLOSED);
 }
 
+/* Does what mrpc_peer_close couldn't do from where it was called. */
+static void close_input(mrpc_peer *peer) {
+  if (peer->is_read) mrpc_peer_clear_rest(peer);
+  mrpc_pending_fail(peer, MRPC_ECLOSED);
+}
+
 /* The bytes can't be followed any further. Calls in flight are answered. */
 static void break_off(mrpc_peer *peer, int code) {
   const char *why = peer->framing->error ? peer->framing->error : "";
@@ -93,10 +101,26 @@ static void break_off(mrpc_peer *peer, int code) {
   stop_reading(peer);
 }
 
+/* The first message, or one behind mrpc_peer_close. */
+static void take_special(mrpc_peer *peer, const mrpc_message *msg) {
+  mrpc_framing *f = peer->framing;
+  if (peer->is_fresh) mrpc_open_try(peer);
+  peer->is_fresh = false;
+  if (peer->is_closing)
+    f->vt->none(f, msg->token, MRPC_OUTCOME_SILENT);
+  else if (!peer->is_lost)
+    mrpc_batch_take(peer, msg);
+}
+
 static void take_message(mrpc_peer *peer, int rc, const mrpc_message *msg) {
   switch (rc) {
     case MRPC_PARTIAL: break;
-    case MRPC_OK: mrpc_batch_take(peer, msg); break;
+    case MRPC_OK:
+      if (peer->is_fresh || peer->is_closing)
+        take_special(peer, msg);
+      else
+        mrpc_batch_take(peer, msg);
+      break;
     case MRPC_ELIMIT:
       mrpc_batch_refuse(peer, msg->token, "message exceeds",
                         peer->limits.message, "bytes");
@@ -126,6 +150,7 @@ static void change_framing(mrpc_peer *peer) {
   old->vt->free(old);
   peer->framing = next;
   if (next->vt->transport) peer->transport = next->vt->transport;
+  mrpc_open_arm(peer);
 }
 
 /* Takes messages from the bytes until they, or a limit, are at their end; says
@@ -179,6 +204,7 @@ static void go_on(mrpc_peer *peer) {
 
 void mrpc_peer_pump(mrpc_peer *peer) {
   enter(peer);
+  if (peer->is_fresh && !peer->is_lost) mrpc_open_try(peer);
   if (!peer->is_lost) go_on(peer);
   if (peer->framing->closing) stop_reading(peer);
   if (peer->framing->is_dead) peer->is_lost = true;

@@ -31,6 +31,9 @@ bool mrpc_peer_can_push(const mrpc_peer *peer);
  * MRPC_ESTATE where the transport can't carry it, MRPC_ELIMIT as for
  * mrpc_peer_notify. */
 int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len);
+/* A place for the watcher of the dispatch (mrpc_dispatch_watch). */
+void *mrpc_peer_script(const mrpc_peer *peer);
+void mrpc_peer_set_script(mrpc_peer *peer, void *script);
 /* While an mrpc_answer_fn runs: the document and node of the answer's value;
  * NULL when there is none (a timeout, a lost peer). */
 const mrpc_doc *mrpc_peer_answer_doc(const mrpc_peer *peer, uint32_t *node);

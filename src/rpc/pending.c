@@ -23,6 +23,26 @@ static void forget(pending *p) {
   mrpc_mem_free(&peer->env->mem, p, sizeof *p);
 }
 
+/* Tells the other side, if it can be told, that nobody waits for its answer.
+ * There is one such message for a call at most, so they need no limit. */
+static void tell(mrpc_peer *peer, int64_t id) {
+  if (peer->framing->vt->is_exchange) return;
+  mrpc_buf text;
+  mrpc_buf_init(&text, &peer->env->mem, SIZE_MAX);
+  if (peer->says_cancelled)
+    mrpc_buf_lit(&text,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                 "\"params\":{\"requestId\":");
+  else
+    mrpc_buf_lit(&text,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\","
+                 "\"params\":{\"id\":");
+  mrpc_buf_addu(&text, (uint64_t)id);
+  mrpc_buf_lit(&text, "}}");
+  if (text.err == MRPC_OK) mrpc_output_push(peer, text.data, text.len);
+  mrpc_buf_clear(&text);
+}
+
 /* Ends one call; nobody can find it any more when its function runs. */
 static void deliver(pending *p, const mrpc_answer *answer) {
   mrpc_peer *peer = p->peer;
@@ -34,8 +54,9 @@ static void deliver(pending *p, const mrpc_answer *answer) {
 }
 
 static void on_timeout(mrpc_timer *timer) {
-  deliver(mrpc_list_of(timer, pending, timer),
-          &(mrpc_answer){.result = MRPC_ETIMEOUT, .json = ""});
+  pending *p = mrpc_list_of(timer, pending, timer);
+  tell(p->peer, p->id);
+  deliver(p, &(mrpc_answer){.result = MRPC_ETIMEOUT, .json = ""});
 }
 
 static pending *add(mrpc_peer *peer, double timeout, mrpc_answer_fn fn,
@@ -84,8 +105,9 @@ static int send(mrpc_peer *peer, const char *method, const char *params,
 }
 
 int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
-                   double timeout, mrpc_answer_fn fn, void *ud) {
+                   double timeout, mrpc_answer_fn fn, void *ud, int64_t *id) {
   if (peer->is_read || !mrpc_peer_can_push(peer)) return MRPC_ESTATE;
+  if (peer->pending.count >= peer->limits.in_flight) return MRPC_ELIMIT;
   pending *p = add(peer, timeout, fn, ud);
   if (!p) return MRPC_ENOMEM;
   int rc = send(peer, method, params, p->id);
@@ -94,6 +116,16 @@ int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
     return rc;
   }
   peer->stats.calls_out++;
+  if (id) *id = p->id;
+  return MRPC_OK;
+}
+
+int mrpc_peer_cancel(mrpc_peer *peer, int64_t id) {
+  pending *p = mrpc_map_get(&peer->pending, (const char *)&id, sizeof id);
+  if (!p) return MRPC_ENOTFOUND;
+  forget(p);
+  tell(peer, id);
+  mrpc_peer_changed(peer);
   return MRPC_OK;
 }
 
@@ -136,8 +168,12 @@ void mrpc_pending_answer(mrpc_peer *peer, const mrpc_doc *doc,
   int64_t id = whole_value(doc, e->id);
   pending *p = mrpc_map_get(&peer->pending, (const char *)&id, sizeof id);
   if (!p) {
-    count_stray(peer, MRPC_WARN_UNKNOWN_ID, "stray answer dropped",
-                "unknown id");
+    if (id > 0 && id <= peer->last_id)
+      count_stray(peer, MRPC_WARN_LATE, "late answer dropped",
+                  "its call was answered, cancelled or timed out");
+    else
+      count_stray(peer, MRPC_WARN_UNKNOWN_ID, "stray answer dropped",
+                  "unknown id");
     return;
   }
   mrpc_answer answer = {.is_error = is_error};

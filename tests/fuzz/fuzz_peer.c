@@ -258,7 +258,8 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
 }
 
 static void call_out(talk *t) {
-  if (mrpc_peer_call(t->peer, "ask", "[1]", 5, on_answer, NULL) == MRPC_OK)
+  if (mrpc_peer_call(t->peer, "ask", "[1]", 5, on_answer, NULL, NULL) ==
+      MRPC_OK)
     calls_made++;
 }
 

@@ -228,7 +228,7 @@ static void queue_order(void) {
       &t,
       "[" REQ("wait", "[\"a\"]", "1") "," REQ("wait", "[\"b\"]", "2") "," REQ(
           "wait", "[\"c\"]", "3") "," REQ("wait", "[\"d\"]", "4") "]\n");
-  mrpc_peer_call(t.peer, "ask", NULL, 0, note, &answers);
+  mrpc_peer_call(t.peer, "ask", NULL, 0, note, &answers, NULL);
   talk_release(&t, "\"a\"");
   talk_take(&t);
   ok(waits_for(&t, "\"b\""), "while a call of ours waits, the next one starts");

@@ -280,7 +280,7 @@ static void queued(void) {
   talk_say(&t,
            "[" REQ("wait", "[\"a\"]", "1") "," REQ("sum", "[2]", "2") "," REQ(
                "sum", "[3]", "3") "," REQ("sum", "[4]", "4") ",5]\n");
-  mrpc_peer_call(t.peer, "ask", NULL, 0, answer_none, &result);
+  mrpc_peer_call(t.peer, "ask", NULL, 0, answer_none, &result, NULL);
   talk_take(&t);
   talk_is(&t, CANCEL("3") "\n" SILENCE("4") "\n" CANCEL("9") "\n", "",
           "cancels of entries that queue");

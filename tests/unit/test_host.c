@@ -78,7 +78,7 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
 static void on_open(mrpc_peer *peer, void *ud) {
   world *w = ud;
   w->opens++;
-  if (peer) mrpc_peer_call(peer, w->method, w->params, 5, on_answer, w);
+  if (peer) mrpc_peer_call(peer, w->method, w->params, 5, on_answer, w, NULL);
 }
 
 static void on_close(mrpc_peer *peer, void *ud) {

@@ -242,7 +242,7 @@ static void slow_message(void) {
   int result = 1;
   talk_begin(&t);
   talk_say(&t, REQ("wait", "[\"a\"]", "1") "\n{\"json");
-  mrpc_peer_call(t.peer, "ask", NULL, 0, note_end, &result);
+  mrpc_peer_call(t.peer, "ask", NULL, 0, note_end, &result, NULL);
   talk_take(&t);
   talk_pass(&t, 5.1);
   ok(!mrpc_peer_wants_read(t.peer) && !mrpc_peer_is_done(t.peer),

@@ -24,7 +24,7 @@ static void note(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
 }
 
 static void call(talk *t, answers *a) {
-  if (mrpc_peer_call(t->peer, "ask", "[1]", 0, note, a)) abort();
+  if (mrpc_peer_call(t->peer, "ask", "[1]", 0, note, a, NULL)) abort();
 }
 
 static uint64_t strays(const talk *t) {
@@ -37,10 +37,11 @@ static void sent(void) {
   talk t = {0};
   answers a = {0};
   talk_begin(&t);
-  ok(mrpc_peer_call(t.peer, "a\"b", "{\"x\":1}", 0, note, &a) == MRPC_OK &&
+  ok(mrpc_peer_call(t.peer, "a\"b", "{\"x\":1}", 0, note, &a, NULL) ==
+             MRPC_OK &&
          mrpc_peer_notify(t.peer, "note", "[]") == MRPC_OK &&
          mrpc_peer_notify(t.peer, "note", NULL) == MRPC_OK &&
-         mrpc_peer_call(t.peer, "c", NULL, 0, NULL, NULL) == MRPC_OK &&
+         mrpc_peer_call(t.peer, "c", NULL, 0, NULL, NULL, NULL) == MRPC_OK &&
          mrpc_peer_push(t.peer, "{}", 2) == MRPC_OK,
      "calls and notifications");
   is_str(talk_take(&t),
@@ -48,7 +49,7 @@ static void sent(void) {
          "\n{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n"
          "{\"jsonrpc\":\"2.0\",\"method\":\"c\",\"id\":2}\n{}\n",
          "as they go out");
-  ok(mrpc_peer_call(t.peer, "\xff", NULL, 0, note, &a) == MRPC_ETYPE &&
+  ok(mrpc_peer_call(t.peer, "\xff", NULL, 0, note, &a, NULL) == MRPC_ETYPE &&
          mrpc_peer_notify(t.peer, "\xff", NULL) == MRPC_ETYPE,
      "a name must be UTF-8");
   ok(t.wakes == 5, "the embedder learns of each");
@@ -124,7 +125,7 @@ static void timeouts(void) {
   answers a = {0}, b = {0};
   talk_begin(&t);
   call(&t, &a);
-  mrpc_peer_call(t.peer, "ask", NULL, 1.5, note, &b);
+  mrpc_peer_call(t.peer, "ask", NULL, 1.5, note, &b, NULL);
   talk_pass(&t, 1.4);
   ok(b.count == 0, "not yet");
   talk_pass(&t, 0.2);
@@ -134,7 +135,7 @@ static void timeouts(void) {
   ok(b.count == 1 && strays(&t) == 1, "an answer behind it is stray");
   talk_pass(&t, 59);
   is_str(a.text, "-10 ;", "limits.wait");
-  mrpc_peer_call(t.peer, "ask", NULL, -1, note, &b);
+  mrpc_peer_call(t.peer, "ask", NULL, -1, note, &b, NULL);
   talk_pass(&t, 1e6);
   ok(b.count == 1, "a negative one is for ever");
   ok(talk_end(&t) && b.count == 2, "all memory came back");
@@ -143,18 +144,18 @@ static void timeouts(void) {
 static void again(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
   int *left = ud;
   if (answer->result) *left -= 1000;
-  if (--*left > 0) mrpc_peer_call(peer, "ask", NULL, 0, again, left);
+  if (--*left > 0) mrpc_peer_call(peer, "ask", NULL, 0, again, left, NULL);
 }
 
 static void from_answers(void) {
   talk t = {0};
   int left = 3;
   talk_begin(&t);
-  mrpc_peer_call(t.peer, "ask", NULL, 0, again, &left);
+  mrpc_peer_call(t.peer, "ask", NULL, 0, again, &left, NULL);
   talk_say(&t, RES("1", "1") "\n" RES("1", "2") "\n" RES("1", "3") "\n");
   ok(left == 0, "an answer's function may call again");
   left = 3;
-  mrpc_peer_call(t.peer, "ask", NULL, 0, again, &left);
+  mrpc_peer_call(t.peer, "ask", NULL, 0, again, &left, NULL);
   mrpc_peer_eof(t.peer);
   ok(left == -998, "but at the end that is in vain");
   ok(talk_end(&t), "all memory came back");
@@ -189,7 +190,7 @@ static void ends(void) {
     if (way == 2) talk_say(&t, "GET / HTTP/1.1\n");
     if (way < 3) {
       is_str(a.text, "-12 ;", "the end of the peer is the end of its calls");
-      ok(mrpc_peer_call(t.peer, "ask", NULL, 0, note, &a) == MRPC_ESTATE,
+      ok(mrpc_peer_call(t.peer, "ask", NULL, 0, note, &a, NULL) == MRPC_ESTATE,
          "no more can be made");
     }
     ok(talk_end(&t) && a.count == 1, "all memory came back");
@@ -216,11 +217,12 @@ static void early(void) {
   answers a = {0};
   talk_begin(&t);
   ok(!mrpc_peer_can_push(t.peer) &&
-         mrpc_peer_call(t.peer, "ask", NULL, 0, note, &a) == MRPC_ESTATE &&
+         mrpc_peer_call(t.peer, "ask", NULL, 0, note, &a, NULL) ==
+             MRPC_ESTATE &&
          mrpc_peer_notify(t.peer, "note", NULL) == MRPC_ESTATE,
      "a framing that isn't known yet can't carry it");
   talk_say(&t, REQ("sum", "[]", "1") "\n");
-  ok(mrpc_peer_call(t.peer, "ask", NULL, 0, note, &a) == MRPC_OK,
+  ok(mrpc_peer_call(t.peer, "ask", NULL, 0, note, &a, NULL) == MRPC_OK,
      "once it is, it can");
   ok(talk_end(&t) && a.count == 1, "all memory came back");
 }
@@ -282,7 +284,7 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
 
 static void ask_back(mrpc_call *in, void *ud) {
   (void)ud;
-  mrpc_peer_call(mrpc_call_peer(in), "ask", NULL, 0, on_answer, in);
+  mrpc_peer_call(mrpc_call_peer(in), "ask", NULL, 0, on_answer, in, NULL);
 }
 
 static void nested(void) {
@@ -315,7 +317,7 @@ static void unread(void) {
   for (; sent < 1000 && rc == MRPC_OK; sent++)
     rc = mrpc_peer_notify(t.peer, "note", "[\"0123456789\"]");
   ok(rc == MRPC_ELIMIT && sent < 30, "%d notifications fill its output", sent);
-  ok(mrpc_peer_call(t.peer, "ask", NULL, 0, NULL, NULL) == MRPC_ELIMIT,
+  ok(mrpc_peer_call(t.peer, "ask", NULL, 0, NULL, NULL, NULL) == MRPC_ELIMIT,
      "calls out are refused too");
   mrpc_peer_stats stats;
   mrpc_peer_get_stats(t.peer, &stats);

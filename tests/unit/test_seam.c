@@ -56,7 +56,7 @@ static void closing(void) {
   talk t = {.framing = make_polite};
   int result = 1;
   talk_begin(&t);
-  mrpc_peer_call(t.peer, "ask", NULL, 0, note_end, &result);
+  mrpc_peer_call(t.peer, "ask", NULL, 0, note_end, &result, NULL);
   talk_take(&t);
   talk_say(&t,
            REQ("wait", "[\"a\"]", "1") "\n[end]\n" REQ("sum", "[1]", "2") "\n");
