@@ -87,6 +87,83 @@ function rpc.after(seconds, fn) end
 ---@return rpc.Timer
 function rpc.every(seconds, fn) end
 
+---The other side of a conversation: one object a connection, or, on HTTP, a
+---call. Its fields stay readable when it has ended.
+---@class rpc.Peer
+---@field id integer unique in this host
+---@field transport string "tcp", "unix", "stdio", "ws", "http", ...
+---@field address string "" where there is none
+---@field data table what scripts keep for this connection
+local Peer = {}
+
+---Calls a method of the other side and waits for its result; raises its error,
+----32051 when it doesn't answer in time, -32057 when the connection has ended.
+---HTTP can't carry it.
+---@param method string
+---@param params? table an array or an object
+---@param options? {timeout: number?} seconds; limits.wait
+---@return any result nil for null
+function Peer:call(method, params, options) end
+
+---Sends a notification; raises -32057 when the connection has ended.
+---@param method string
+---@param params? table
+function Peer:notify(method, params) end
+
+---Ends the conversation; calls in flight may still be answered. Fine at any
+---time.
+---@param reason? string for the other side, where the transport has room for it
+function Peer:close(reason) end
+
+---Has it ended, or been closed?
+---@return boolean
+function Peer:closed() end
+
+---The peer that called: in a method, in what that spawned, and in what
+---rpc.on runs for a peer; nil elsewhere.
+---@return rpc.Peer?
+function rpc.peer() end
+
+---Runs `fn` when something happens; while a file loads.
+---@param event "connect"|"disconnect"|"reload"|"shutdown"
+---@param fn fun(peer: rpc.Peer?)
+function rpc.on(event, fn) end
+
+---A set of peers.
+---@class rpc.Topic
+local Topic = {}
+
+---Raises for a peer that has ended or that can't be sent anything (HTTP).
+---@param peer rpc.Peer
+---@return boolean is_new
+function Topic:add(peer) end
+
+---@param peer rpc.Peer
+---@return boolean was_in
+function Topic:remove(peer) end
+
+---Sends a notification to all peers in the topic, encoded once.
+---@param method string
+---@param params? table
+---@return integer count of the peers it was sent to
+function Topic:publish(method, params) end
+
+---@return integer
+function Topic:count() end
+
+---@return rpc.Peer[]
+function Topic:peers() end
+
+---The topic of that name, the same one in all files, across reloads.
+---@param name string
+---@return rpc.Topic
+function rpc.topic(name) end
+
+---Makes the calls of this file's methods run one after another, for each peer;
+---while the file loads. Files that give the same name take turns.
+---@param name? string
+function rpc.serial(name) end
+
 ---A table that survives reloads, the same for each use of `name`.
 ---@param name string
 ---@return table

@@ -71,6 +71,7 @@ enum {
   MRPC_SHUTTING_DOWN = -32054,
   MRPC_NOT_AUTHORISED = -32055,
   MRPC_RATE_LIMITED = -32056,
+  MRPC_PEER_GONE = -32057, /* of a call out: the connection has ended */
   MRPC_REQUEST_CANCELLED = -32800
 };
 
@@ -84,6 +85,7 @@ typedef struct mrpc_error_codes {
   int shutting_down;   /* MRPC_SHUTTING_DOWN */
   int not_authorised;  /* MRPC_NOT_AUTHORISED */
   int rate_limited;    /* MRPC_RATE_LIMITED */
+  int peer_gone;       /* MRPC_PEER_GONE */
 } mrpc_error_codes;
 
 /* Limits. A zero field means its default; MRPC_UNLIMITED (or a negative
@@ -341,6 +343,7 @@ int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params);
  * serving. */
 
 typedef struct mrpc_runtime mrpc_runtime;
+typedef void (*mrpc_runtime_fn)(void *ud);
 
 /* One fault of a load. */
 typedef struct mrpc_fault {
@@ -414,6 +417,13 @@ int mrpc_runtime_reload(mrpc_runtime *runtime, bool everything);
 bool mrpc_runtime_is_loading(const mrpc_runtime *runtime);
 /* Valid until the next load ends. */
 const mrpc_report *mrpc_runtime_report(const mrpc_runtime *runtime);
+/* The host is about to end: runs, once, what files gave to rpc.on("shutdown").
+ * `on_quiet(ud)`, which may be NULL, is called from now on whenever the last
+ * function of rpc.on that ran, whatever its event, has ended. */
+void mrpc_runtime_shutdown(mrpc_runtime *runtime, mrpc_runtime_fn on_quiet,
+                           void *ud);
+/* Does no function of rpc.on run? */
+bool mrpc_runtime_is_quiet(const mrpc_runtime *runtime);
 /* Makes the Lua code that runs now check its deadlines soon. Async-signal-safe;
  * call it on the runtime's own thread only (from a signal handler). */
 void mrpc_runtime_interrupt(mrpc_runtime *runtime);

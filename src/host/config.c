@@ -62,6 +62,7 @@ static const mrpc_setting errors_keys[] = {
     CODE(shutting_down),
     CODE(not_authorised),
     CODE(rate_limited),
+    CODE(peer_gone),
     {0},
 };
 

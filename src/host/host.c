@@ -253,13 +253,21 @@ static void end(mrpc_host *host) {
   if (host->running) mrpc_loop_stop(host->loop);
 }
 
+/* What files do at the end, and of connections that have ended, takes the time
+ * that a drain has. */
 static void check_end(mrpc_host *host) {
-  bool all_said = host->loop->stream_count == 0;
-  bool draining = host->state == MRPC_HOST_DRAINING;
-  if (all_said && (draining || (host->state == MRPC_HOST_SERVING &&
-                                !mrpc_list_is_empty(&host->endpoints) &&
-                                host->open_endpoints == 0)))
-    end(host);
+  if (host->loop->stream_count != 0) return;
+  if (host->state == MRPC_HOST_DRAINING) {
+    if (!host->runtime || mrpc_runtime_is_quiet(host->runtime)) end(host);
+  } else if (host->state == MRPC_HOST_SERVING &&
+             !mrpc_list_is_empty(&host->endpoints) &&
+             host->open_endpoints == 0) {
+    mrpc_host_drain(host, host->config.drain);
+  }
+}
+
+static void on_quiet(void *ud) {
+  check_end(ud);
 }
 
 static void serve(mrpc_host *host) {
@@ -374,6 +382,7 @@ void mrpc_host_drain(mrpc_host *host, double seconds) {
   uint64_t at = mrpc_env_after(host->env, seconds);
   if (at != UINT64_MAX)
     mrpc_timer_start(&host->env->timers, &host->deadline, at);
+  if (host->runtime) mrpc_runtime_shutdown(host->runtime, on_quiet, host);
   check_end(host);
 }
 

@@ -121,6 +121,7 @@ static int find_code(const mrpc_error_codes *codes, int code) {
     case MRPC_SHUTTING_DOWN: return codes->shutting_down;
     case MRPC_NOT_AUTHORISED: return codes->not_authorised;
     case MRPC_RATE_LIMITED: return codes->rate_limited;
+    case MRPC_PEER_GONE: return codes->peer_gone;
     default: return 0;
   }
 }

@@ -173,6 +173,7 @@ const char *mrpc_envelope_phrase(int64_t code) {
     case MRPC_SHUTTING_DOWN: return "Shutting down";
     case MRPC_NOT_AUTHORISED: return "Not authorised";
     case MRPC_RATE_LIMITED: return "Rate limited";
+    case MRPC_PEER_GONE: return "The peer went away";
     case MRPC_REQUEST_CANCELLED: return "Request cancelled";
     default: return "Server error";
   }

@@ -68,6 +68,10 @@ void mrpc_api_open(lua_State *L) {
   mrpc_wait_open(L);
   mrpc_spawn_open(L);
   mrpc_alarm_open(L);
+  mrpc_lua_peer_open(L);
+  mrpc_event_open(L);
+  mrpc_topic_open(L);
+  mrpc_serial_open(L);
   lua_pushvalue(L, -1);
   lua_setglobal(L, "rpc");
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);

@@ -14,11 +14,18 @@
 void mrpc_api_open(lua_State *L);
 
 /* stack: [rpc] -> [rpc] */
-void mrpc_log_open(lua_State *L);   /* log, and the globals print and warn */
-void mrpc_json_open(lua_State *L);  /* json */
-void mrpc_wait_open(lua_State *L);  /* sleep, await */
-void mrpc_spawn_open(lua_State *L); /* spawn */
-void mrpc_alarm_open(lua_State *L); /* after, every */
+void mrpc_log_open(lua_State *L);      /* log, and the globals print and warn */
+void mrpc_json_open(lua_State *L);     /* json */
+void mrpc_wait_open(lua_State *L);     /* sleep, await */
+void mrpc_spawn_open(lua_State *L);    /* spawn */
+void mrpc_alarm_open(lua_State *L);    /* after, every */
+void mrpc_lua_peer_open(lua_State *L); /* peer */
+void mrpc_event_open(lua_State *L);    /* on */
+void mrpc_topic_open(lua_State *L);    /* topic */
+void mrpc_serial_open(lua_State *L);   /* serial */
+
+/* The methods of a peer's object. stack: [methods] -> [methods] */
+void mrpc_ask_open(lua_State *L);
 
 /* rpc.json.encode. stack: [value] -> [text] */
 int mrpc_json_encode(lua_State *L);

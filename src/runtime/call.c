@@ -13,7 +13,9 @@
 #include "runtime/args.h"
 #include "runtime/convert.h"
 #include "runtime/error.h"
+#include "runtime/peer.h"
 #include "runtime/schedule.h"
+#include "runtime/serial.h"
 #include "runtime/text.h"
 
 enum {
@@ -25,10 +27,23 @@ enum {
 static const char no_memory[] = "not enough memory";
 
 static int body(lua_State *L);
+static int run_function(lua_State *L, int status, lua_KContext ctx);
 static int finish_body(lua_State *L, int status, lua_KContext ctx);
 static void on_end(mrpc_task *task, lua_State *co, int status);
 
 /* Starting. */
+
+static int take_task(mrpc_lua_method *method, mrpc_call *call,
+                     mrpc_task **out) {
+  mrpc_file *owner = method->owner;
+  int rc = mrpc_task_take(method->runtime, owner, on_end, method, out);
+  if (rc) return rc;
+  (*out)->call = call;
+  if (owner->group)
+    rc = mrpc_serial_enter(*out, mrpc_call_peer(call), owner->group);
+  if (rc) mrpc_task_discard(*out);
+  return rc;
+}
 
 void mrpc_lua_method_start(mrpc_call *call, void *ud) {
   mrpc_lua_method *method = ud;
@@ -42,7 +57,7 @@ void mrpc_lua_method_start(mrpc_call *call, void *ud) {
     mrpc_call_error(call, MRPC_INVALID_PARAMS, why, NULL);
     return;
   }
-  int rc = mrpc_task_take(rt, method->owner, on_end, method, &task);
+  int rc = take_task(method, call, &task);
   if (rc == MRPC_ESTATE) {
     mrpc_call_error(call, MRPC_SHUTTING_DOWN, "Shutting down", NULL);
   } else if (rc) {
@@ -50,7 +65,6 @@ void mrpc_lua_method_start(mrpc_call *call, void *ud) {
              method->base.name, NULL);
     mrpc_call_error(call, MRPC_INTERNAL_ERROR, "Internal error", NULL);
   } else {
-    task->call = call;
     task->args = &args;
     task->limit_ns = rt->handler_ns;
     lua_pushcfunction(task->co, body);
@@ -66,7 +80,15 @@ static int body(lua_State *L) {
   lua_pushcfunction(L, mrpc_error_handler);
   lua_rawgeti(L, LUA_REGISTRYINDEX, method->function);
   mrpc_args_push(L, args);
+  if (mrpc_serial_must_wait(task)) return mrpc_serial_wait(L, run_function);
+  return run_function(L, LUA_OK, 0);
+}
+
+/* stack: [handler function argument...] -> as finish_body */
+static int run_function(lua_State *L, int status, lua_KContext ctx) {
   int nargs = lua_gettop(L) - 2;
+  (void)status;
+  (void)ctx;
   return finish_body(L, lua_pcallk(L, nargs, LUA_MULTRET, 1, 0, finish_body),
                      0);
 }
@@ -227,10 +249,12 @@ static void reply(mrpc_task *task, lua_State *co) {
 }
 
 static void on_end(mrpc_task *task, lua_State *co, int status) {
+  if (task->caller) mrpc_lua_caller_end(task);
   if (status != LUA_OK)
     fail(task, co, status);
   else if (mrpc_call_is_notification(task->call))
     mrpc_call_reply(task->call, "", 0);
   else
     reply(task, co);
+  if (task->queue) mrpc_serial_leave(task);
 }

@@ -58,8 +58,7 @@ static void make_object(lua_State *L, lua_Integer code) {
   lua_setfield(L, -2, "message");
   lua_pushinteger(L, code);
   lua_setfield(L, -2, "code");
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &error_meta_key);
-  lua_setmetatable(L, -2);
+  mrpc_error_dress(L);
 }
 
 int mrpc_error_raise(lua_State *L, int code, const char *message) {
@@ -72,6 +71,17 @@ int mrpc_error_raise(lua_State *L, int code, const char *message) {
 int mrpc_error_raise_cancelled(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &cancelled_key);
   return lua_error(L);
+}
+
+int mrpc_error_raise_gone(lua_State *L) {
+  const mrpc_dispatch *dispatch = mrpc_runtime_of(L)->dispatch;
+  return mrpc_error_raise(L, mrpc_dispatch_code(dispatch, MRPC_PEER_GONE),
+                          "The peer went away");
+}
+
+void mrpc_error_dress(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &error_meta_key);
+  lua_setmetatable(L, -2);
 }
 
 /* stack: [code message data?] -> [error object] */

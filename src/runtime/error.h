@@ -46,9 +46,14 @@ bool mrpc_error_object_get(lua_State *L, int index, mrpc_error_object *out);
  * top of `co`. Nothing for a task that was cancelled or closed. */
 void mrpc_failure_log(const mrpc_task *task, lua_State *co, const char *text);
 
-/* Raise an error object, rpc.cancelled. Never return. */
+/* Raise an error object, rpc.cancelled, the error of a peer that has ended.
+ * Never return. */
 int mrpc_error_raise(lua_State *L, int code, const char *message);
 int mrpc_error_raise_cancelled(lua_State *L);
+int mrpc_error_raise_gone(lua_State *L);
+/* Makes the table on top look like an error of rpc.error's.
+ * stack: [table] -> [table] */
+void mrpc_error_dress(lua_State *L);
 
 /* Puts `error` and `cancelled` into the table on top. May throw. */
 void mrpc_error_open(lua_State *L);

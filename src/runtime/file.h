@@ -44,6 +44,7 @@ struct mrpc_file {
   uint32_t generation; /* in which it serves; 0: not yet */
   uint32_t epoch;      /* a call's require began it in this generation, and it
                           isn't part of a load; 0: it is */
+  uint32_t group;      /* of rpc.serial; 0: its calls don't queue */
   bool is_blocked;     /* it failed since what it requires did */
   uint64_t hash;       /* of its text */
   mrpc_link owned;

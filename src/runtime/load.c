@@ -12,6 +12,7 @@
 #include "runtime/load.h"
 
 #include "runtime/chunk.h"
+#include "runtime/event.h"
 #include "runtime/generation.h"
 #include "runtime/loader.h"
 #include "runtime/task.h"
@@ -306,12 +307,15 @@ static void finish(mrpc_loader *loader) {
   mrpc_timer_stop(&loader->runtime->env->timers, &loader->deadline);
   loader->phase = MRPC_LOAD_IDLE;
   int rc = mrpc_plan_commit(loader);
-  if (rc == MRPC_OK)
+  if (rc == MRPC_OK) {
     tell(loader, true, files);
-  else if (rc == MRPC_EEXIST)
+    if (loader->generation > 1)
+      mrpc_event_fire(loader->runtime, MRPC_EVENT_RELOAD, NULL);
+  } else if (rc == MRPC_EEXIST) {
     fail(loader);
-  else
+  } else {
     fail_for(loader, mrpc_strerror(rc));
+  }
 }
 
 /* Looks for changes while files run; when there are some, begins again. */

@@ -33,6 +33,10 @@ typedef struct mrpc_thread {
 /* A short string that was pushed before; convert.h. */
 typedef struct mrpc_key mrpc_key;
 
+enum { MRPC_EVENTS = 4 }; /* event.h */
+
+typedef struct mrpc_queue mrpc_queue; /* serial.c */
+
 /* What rpc.json works with; json.c. */
 typedef struct mrpc_work mrpc_work;
 
@@ -61,6 +65,15 @@ struct mrpc_runtime {
   uint32_t pins;      /* resumes below it that can't be left by a yield */
   uint32_t nesting;   /* tasks that run inside each other */
   uint32_t spawned;   /* tasks of rpc.spawn that exist */
+
+  mrpc_link peers;              /* those that have an object; peer.c */
+  mrpc_link hooks[MRPC_EVENTS]; /* of rpc.on; event.c */
+  uint32_t hook_tasks;          /* that run them */
+  bool is_shut;                 /* the host takes no more work */
+  mrpc_runtime_fn on_quiet;     /* the last of those tasks has ended */
+  void *quiet_ud;
+
+  mrpc_map queues; /* of calls that run one after another; serial.c */
 
   uint32_t protections;          /* nesting of mrpc_protect */
   uint32_t slice;                /* number of the run of Lua code; 0: none */

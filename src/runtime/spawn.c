@@ -7,6 +7,7 @@
 
 #include "runtime/api.h"
 #include "runtime/error.h"
+#include "runtime/peer.h"
 #include "runtime/schedule.h"
 
 enum {
@@ -100,9 +101,14 @@ static int spawn(lua_State *L) {
   lua_setmetatable(L, -2);
   lua_insert(L, 1);
   lua_pushvalue(L, 1);
+  int caller = mrpc_lua_caller_ref(L);
   int rc = mrpc_task_take(rt, by->owner, on_end, s, &task);
-  if (rc == MRPC_ESTATE) return luaL_error(L, "the host is shutting down");
-  if (rc) return luaL_error(L, "not enough memory");
+  if (rc) {
+    luaL_unref(L, LUA_REGISTRYINDEX, caller ? caller : LUA_NOREF);
+    return luaL_error(L, rc == MRPC_ESTATE ? "the host is shutting down"
+                                           : "not enough memory");
+  }
+  task->caller = caller;
   if (mrpc_task_is_at_load(by)) rc = mrpc_task_tie(task);
   if (rc || !lua_checkstack(task->co, n + 4)) {
     mrpc_task_discard(task);

@@ -6,11 +6,14 @@
 #include <assert.h>
 
 #include "runtime/api.h"
+#include "runtime/event.h"
 #include "runtime/libs.h"
 #include "runtime/limit.h"
 #include "runtime/load.h"
+#include "runtime/peer.h"
 #include "runtime/protect.h"
 #include "runtime/schedule.h"
+#include "runtime/serial.h"
 
 /* Lua's allocator: the environment's, counted and bounded. Above the limit
  * Lua collects garbage, tries again, and raises "not enough memory". Where no
@@ -46,6 +49,9 @@ static void init(mrpc_runtime *rt, const mrpc_runtime_config *config) {
   rt->handler_ns =
       rt->limits.handler < 0 ? 0 : (uint64_t)(rt->limits.handler * 1e9);
   mrpc_buf_init(&rt->scratch, &rt->heap, rt->limits.reply);
+  mrpc_serial_init(rt);
+  mrpc_events_init(rt);
+  mrpc_lua_peers_init(rt);
 }
 
 static int open_state(mrpc_runtime *rt) {
@@ -76,8 +82,10 @@ void mrpc_runtime_free(mrpc_runtime *rt) {
   mrpc_mem mem = rt->env->mem;
   assert(!rt->current);
   mrpc_tasks_free(rt);
+  mrpc_lua_peers_free(rt);
   if (rt->loader) mrpc_loader_free(rt->loader);
   mrpc_buf_clear(&rt->scratch);
+  mrpc_serial_free(rt);
   if (rt->L) lua_close(rt->L);
   mrpc_json_close(rt);
   mrpc_mem_free(&mem, rt, sizeof *rt);

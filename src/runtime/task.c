@@ -119,6 +119,8 @@ int mrpc_task_new(mrpc_runtime *rt, mrpc_file *owner, mrpc_task_fn on_end,
 /* Everything but the pool's own fields goes back to zero. */
 static void reset(mrpc_task *task) {
   task->call = NULL;
+  task->caller = 0;
+  task->queue = NULL;
   task->owner = NULL;
   task->state = MRPC_TASK_NEW;
   task->status = LUA_OK;
@@ -137,6 +139,7 @@ static void release(mrpc_task *task) {
   if (mrpc_timer_is_started(&task->timer))
     mrpc_timer_stop(&rt->env->timers, &task->timer);
   if (task->at_load) mrpc_owned_remove(&task->owned);
+  if (task->caller) luaL_unref(rt->L, LUA_REGISTRYINDEX, task->caller);
   mrpc_list_remove(&task->link);
   mrpc_file *owner = task->owner;
   if (rt->pooled < POOL_MAX && !rt->closing && !task->is_worn) {

@@ -42,6 +42,8 @@ struct mrpc_task {
   lua_State *co;
   int ref;          /* keeps `co` in the registry */
   mrpc_call *call;  /* that this task answers, or NULL */
+  int caller;       /* the peer that it works for: a reference in the registry;
+                       0: none, or nobody has asked yet */
   mrpc_file *owner; /* the file whose code it runs, or NULL; held */
   mrpc_owned owned; /* ties it to the life of its file, if at_load */
   mrpc_task_fn on_end;
@@ -60,6 +62,13 @@ struct mrpc_task {
   lua_KContext ctx;
   int raise;             /* error code that the wait raises; 0: none */
   const char *raise_why; /* its message; constant */
+
+  int64_t asked;   /* the call out that it waits for; ask.c */
+  int outcome;     /* of that */
+  bool is_refused; /* its answer is an error */
+
+  mrpc_queue *queue;  /* of serial calls, or NULL */
+  mrpc_link in_queue; /* in it */
 
   uint64_t run_ns;       /* run time so far, waits excluded */
   uint64_t since;        /* when it went on, 0: nobody looked at the clock */
