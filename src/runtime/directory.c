@@ -103,9 +103,16 @@ static double seconds_between(const struct timespec *a,
          (double)(b->tv_nsec - a->tv_nsec) * 1e-9;
 }
 
+/* Since the latest of both times: a copy may keep that of its content. */
+static double find_age(const struct stat *st, const struct timespec *now) {
+  double written = seconds_between(&st->st_mtim, now);
+  double changed = seconds_between(&st->st_ctim, now);
+  return written < changed ? written : changed;
+}
+
 static int tell_file(walk *w, const struct stat *st) {
   mrpc_script script = {w->path, make_stamp(st), (uint64_t)st->st_size,
-                        seconds_between(&st->st_mtim, &w->now), NULL};
+                        find_age(st, &w->now), NULL};
   return w->found(&script, w->to);
 }
 

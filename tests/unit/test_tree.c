@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/tree.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -246,6 +247,31 @@ static void test_directory(void) {
   mrpc_env_free(env);
 }
 
+/* As `cp -p` and `rsync -t` write: the time of the content is that of another
+ * file, so only the time of the change tells how young the content is. */
+static void test_kept_time(void) {
+  mrpc_env *env = NULL;
+  mrpc_env_config config = {0};
+  if (mrpc_env_new(&config, &env)) abort();
+  char full[512];
+  const struct timespec times[2] = {{1000000000, 0}, {1000000000, 0}};
+  make_dir("kept");
+  put("kept/a.lua", "return 1");
+  snprintf(full, sizeof full, "%s/kept/a.lua", root);
+  if (utimensat(AT_FDCWD, full, times, 0)) abort();
+  snprintf(full, sizeof full, "%s/kept", root);
+  mrpc_directory *dir = NULL;
+  if (mrpc_directory_new(env, full, &dir)) abort();
+  mrpc_source source = mrpc_directory_source(dir);
+  mrpc_tree tree;
+  mrpc_tree_init(&tree, env, &source);
+  look(&tree);
+  ok(get(&tree, "a.lua")->is_doubted, "a young copy with an old time is young");
+  mrpc_tree_clear(&tree);
+  mrpc_directory_free(dir);
+  mrpc_env_free(env);
+}
+
 static void test_limits(void) {
   mrpc_env *env = NULL;
   mrpc_env_config config = {0};
@@ -328,6 +354,7 @@ int main(void) {
   test_settling();
   test_faults();
   test_directory();
+  test_kept_time();
   test_limits();
   test_thousand();
   oom_each("tree", scenario, false);
