@@ -18,10 +18,11 @@
 #include "runtime/task.h"
 
 enum { MAX_ROUNDS = 5 };
-static const uint64_t SETTLE_NS = 50000000;  /* between looks at a file
-                                                that is being written */
-static const uint64_t WALL_NS = 10000000000; /* for the files to run */
-static const uint64_t LOOK_NS = 100000000;   /* between looks at the limits */
+static const uint64_t SETTLE_NS = 50000000; /* between looks at a file
+                                               that is being written */
+static const uint64_t LOOK_NS = 100000000;  /* between looks at the limits */
+static const unsigned MAX_LOOKS = 100; /* while the files run; a machine that
+                                          stands still takes none */
 
 static void scan(mrpc_loader *loader);
 static void read_some(mrpc_loader *loader);
@@ -125,7 +126,10 @@ static const char *explain(int rc) {
 }
 
 static void scan(mrpc_loader *loader) {
-  if (loader->plan_count) mrpc_load_give_up(loader);
+  if (loader->plan_count) { /* what it was made for isn't tried to its end */
+    mrpc_load_give_up(loader);
+    loader->tried_changes = loader->tree.changes - 1;
+  }
   loader->phase = MRPC_LOAD_SCAN;
   loader->is_asked = false;
   mrpc_faults_clear(faults_of(loader));
@@ -156,7 +160,7 @@ static void run_plan(mrpc_loader *loader) {
   loader->run_ns = loader->counted_twice = 0;
   loader->plan_next = loader->ended = 0;
   loader->latest = NULL;
-  loader->wall_end = now_of(loader) + WALL_NS;
+  loader->looks = 0;
   if (start_deadline(loader))
     fail_for(loader, mrpc_strerror(MRPC_ENOMEM));
   else
@@ -384,11 +388,12 @@ static mrpc_file *find_glutton(const mrpc_loader *loader) {
 void mrpc_load_deadline(mrpc_timer *timer) {
   mrpc_loader *loader = mrpc_list_of(timer, mrpc_loader, deadline);
   if (loader->phase != MRPC_LOAD_RUN) return;
+  if (loader->ended == loader->plan_count) return;
   mrpc_file *glutton = find_glutton(loader);
   if (glutton) {
     mrpc_chunk_note_run(glutton);
     fail(loader);
-  } else if (now_of(loader) < loader->wall_end) {
+  } else if (++loader->looks < MAX_LOOKS) {
     start_deadline(loader);
   } else {
     for (size_t i = 0; i < loader->plan_count; i++)

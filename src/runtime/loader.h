@@ -36,7 +36,7 @@ struct mrpc_loader {
   bool is_asked;          /* to look for changes while files run */
   mrpc_timer turn;        /* the next step of a load */
   mrpc_timer deadline;    /* looks at the limits of the files that run */
-  uint64_t wall_end;      /* when their wall time is over */
+  unsigned looks;         /* that it has taken; their time is counted so */
   uint64_t started;       /* when the load was asked for */
   uint64_t run_ns;        /* run time of the main chunks that have ended, of */
   uint64_t counted_twice; /* which those that others required count twice */

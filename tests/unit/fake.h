@@ -25,6 +25,7 @@ typedef struct fake {
   uint64_t now;
   uint64_t tick; /* that the clock moves with every look at it */
   int list_result;
+  unsigned list_failures; /* that many listings fail first */
   unsigned lists, reads;
 } fake;
 
@@ -56,6 +57,10 @@ __attribute__((unused)) static void fake_remove(fake *f, const char *path) {
 static int fake_list(void *ud, mrpc_script_fn found, void *to) {
   fake *f = ud;
   f->lists++;
+  if (f->list_failures) {
+    f->list_failures--;
+    return MRPC_EIO;
+  }
   for (size_t i = 0; i < f->count; i++) {
     const fake_file *file = &f->files[i];
     mrpc_script script = {file->path, file->stamp,

@@ -301,6 +301,46 @@ static void test_newer(void) {
   stage_close(&S);
 }
 
+/* A load that is ended to look at what is new must not be taken for one that
+ * was tried, when the look itself fails. */
+static void test_failed_look(void) {
+  begin();
+  put("a.lua", "return function() return 1 end");
+  stage_load(&S, false);
+  put("a.lua", "rpc.sleep(1) return function() return 2 end");
+  mrpc_loader_request(S.runtime->loader, MRPC_LOAD_CHANGES);
+  stage_pass(&S, 0.5);
+  ok(mrpc_runtime_is_loading(S.runtime), "a load is under way");
+  S.f.list_failures = 1;
+  look();
+  calls("a", "2");
+  ok(generation() == 2, "a look that fails meanwhile loses no change");
+  stage_close(&S);
+}
+
+/* The machine stood still, or the process was stopped: time that no file has
+ * had isn't held against it. */
+static void test_standstill(void) {
+  begin();
+  put("a.lua", "return function() return 1 end");
+  mrpc_runtime_reload(S.runtime, false);
+  while (S.runtime->loader->phase != MRPC_LOAD_RUN) stage_step(&S);
+  S.f.tick = 11000000000;
+  stage_step(&S);
+  S.f.tick = 0;
+  stage_settle(&S);
+  faults("", "files that have not begun are not late");
+  calls("a", "1");
+  put("a.lua", "rpc.sleep(1) return function() return 2 end");
+  mrpc_runtime_reload(S.runtime, false);
+  stage_pass(&S, 0.5);
+  S.f.now += 60000000000;
+  stage_settle(&S);
+  faults("", "nor those that wait");
+  calls("a", "2");
+  stage_close(&S);
+}
+
 static void test_deadline(void) {
   begin();
   put("a.lua", "return function() return 1 end");
@@ -678,6 +718,8 @@ int main(void) {
   test_cycle();
   test_waits();
   test_newer();
+  test_failed_look();
+  test_standstill();
   test_deadline();
   test_endless();
   test_sum();
