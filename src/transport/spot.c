@@ -18,6 +18,7 @@
 #include <uv.h>
 
 enum { MAX_SPOTS = 8192, MAX_DEPTH = 16, MAX_LINKS = 40, MAX_PATH = 2048 };
+enum { FLOOD = 1024 }; /* events, less than the kernel keeps for us */
 
 typedef struct spot {
   uv_fs_event_t handle;
@@ -129,6 +130,12 @@ static bool is_about_itself(const spot *s, const char *name) {
   return strcmp(slash ? slash + 1 : s->key, name) == 0;
 }
 
+/* What the kernel has no room for it drops, and libuv doesn't tell; so many
+ * events, whatever they are about, are a reason to look. */
+static bool is_flood(mrpc_spots *spots) {
+  return ++spots->idle % FLOOD == 0;
+}
+
 static void on_event(uv_fs_event_t *handle, const char *name, int events,
                      int status) {
   spot *s = handle->data;
@@ -136,7 +143,8 @@ static void on_event(uv_fs_event_t *handle, const char *name, int events,
   if (!s->spots) return;
   bool is_lost = status < 0 || !name || is_about_itself(s, name);
   if (is_lost) s->is_doubtful = true;
-  if (is_lost || is_relevant(s, name)) s->spots->on_event(s->spots->ud);
+  if (is_lost || is_relevant(s, name) || is_flood(s->spots))
+    s->spots->on_event(s->spots->ud);
 }
 
 /* Adding. */

@@ -16,6 +16,7 @@ typedef struct mrpc_spots {
   mrpc_map map;  /* key of a spot to spot */
   uint32_t walk; /* number of the latest walk */
   int status;    /* libuv's code of the first failure in it; 0: none */
+  uint32_t idle; /* events so far that were about nothing of ours */
   void (*on_event)(void *ud);
   void *ud;
 } mrpc_spots;
