@@ -6,6 +6,7 @@ local client = {}
 
 ---@class Client
 ---@field session Session|HttpSession
+---@field program Program? that it talks to, where that is known
 local Client = {}
 Client.__index = Client
 

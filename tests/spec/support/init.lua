@@ -38,7 +38,9 @@ end
 ---@return Client, Program
 function support.serve_client(tree, options)
   local self = support.serve(tree, options)
-  return support.client.open(self.urls[1]), self
+  local there = support.client.open(self.urls[1])
+  there.program = self
+  return there, self
 end
 
 -- Ends every program, closes every connection, removes every directory.
