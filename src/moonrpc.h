@@ -445,7 +445,11 @@ uint32_t mrpc_runtime_slice(const mrpc_runtime *runtime);
  * Addresses: http://host:port[/path], http+unix:/path, tcp://host:port,
  * unix:/path, stdio:; the last three take ?framing=line or ?framing=header.
  * HTTP takes WebSocket too; ws://host:port[/path] and ws+unix:/path say so,
- * and connect by it. */
+ * and connect by it.
+ * To connect to, exec:command or exec+header:command: the program is started
+ * and spoken with over its stdin and stdout; it ends with its connection, or
+ * with the host, which may take two seconds then. libuv handles SIGCHLD from
+ * the first one on. */
 
 struct uv_loop_s;
 typedef struct mrpc_host mrpc_host;

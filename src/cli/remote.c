@@ -162,6 +162,15 @@ static void start_alarm(mrpc_host *host, double seconds) {
   setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+/* Of the log only what is wrong is shown, and what a program says that we have
+ * started. */
+static void on_log(const mrpc_log_entry *entry, void *sink) {
+  bool is_said = !strcmp(entry->text, "child ended"); /* with the result */
+  if (!strcmp(entry->text, "stderr") ||
+      (entry->level <= MRPC_LOG_WARN && !is_said))
+    cli_log(entry, sink);
+}
+
 static int start(progress *p) {
   const remote_call *call = p->call;
   int rc = mrpc_host_connect(p->host, call->url, on_open, on_close, p);
@@ -179,9 +188,11 @@ static int start(progress *p) {
 
 int remote_run(const remote_call *call) {
   progress p = {.call = call};
-  mrpc_env_config env_config = {0};
+  log_sink sink;
+  mrpc_env_config env_config = {.log = on_log, .log_ud = &sink};
   mrpc_host_config config;
   int code = EXIT_FAULT;
+  cli_log_init(&sink, false);
   mrpc_host_config_init(&config);
   int rc = mrpc_env_new(&env_config, &p.env);
   config.env = p.env;
@@ -192,7 +203,8 @@ int remote_run(const remote_call *call) {
     code = start(&p);
   p.settled = true;
   signal(SIGALRM, SIG_IGN);
-  if (has_rung) _exit(code); /* a resolver may not give up for long */
+  bool has_child = !strncmp(call->url, "exec", 4);
+  if (has_rung && !has_child) _exit(code); /* a resolver may not give up soon */
   mrpc_host_free(p.host);
   mrpc_env_free(p.env);
   return code;

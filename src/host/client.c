@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "framing/stream.h"
 #include "host/endpoint.h"
 #include "http/client.h"
-#include "transport/connect.h"
+#include "transport/child.h"
 #include "transport/stream.h"
 
 typedef struct client {
@@ -26,6 +27,11 @@ static int make_framing(client *c, mrpc_framing **out) {
   mrpc_host *host = c->host;
   const mrpc_url *url = &c->url;
   char name[MRPC_URL_MAX];
+  if (url->kind == MRPC_URL_EXEC)
+    return mrpc_stream_new(
+        host->env, &host->config.limits,
+        url->framing == MRPC_URL_HEADER ? &mrpc_header_vt : &mrpc_line_vt,
+        MRPC_LINE_PLAIN, out);
   if (url->framing == MRPC_URL_HEADER)
     return mrpc_framing_header(host->env, &host->config.limits, out);
   if (!mrpc_url_is_http(url))
@@ -50,15 +56,18 @@ static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
 }
 
 /* Leaves what was wrong with the connection in the host's error. */
-static void explain(const client *c, const mrpc_peer *peer) {
-  const mrpc_framing *f = mrpc_peer_framing(peer);
+static void explain(const client *c, const mrpc_conn *conn) {
+  const mrpc_framing *f = mrpc_peer_framing(conn->peer);
   const char *url = c->url.text, *said = "";
   int status = 0;
   if (mrpc_url_is_http(&c->url) && !mrpc_url_is_ws(&c->url)) {
     status = mrpc_http_client_status(f);
     said = mrpc_http_client_said(f);
   }
-  if (!f->error)
+  bool is_child = c->url.kind == MRPC_URL_EXEC;
+  if (!f->error && is_child && *mrpc_child_end(conn))
+    mrpc_host_fail(c->host, MRPC_OK, "%s: %s", url, mrpc_child_end(conn));
+  else if (!f->error)
     mrpc_host_fail(c->host, MRPC_OK, "%s", "");
   else if (status >= 300)
     mrpc_host_fail(c->host, MRPC_OK, "%s: %s, status %d%s%s", url, f->error,
@@ -70,7 +79,7 @@ static void explain(const client *c, const mrpc_peer *peer) {
 static void on_end(mrpc_conn *conn, void *ud) {
   client *c = ud;
   mrpc_host *host = c->host;
-  explain(c, conn->peer);
+  explain(c, conn);
   if (c->on_close) c->on_close(conn->peer, c->ud);
   conn->ud = NULL;
   free_client(c);
@@ -105,9 +114,13 @@ static int start(client *c) {
   if (c->url.kind == MRPC_URL_STDIO)
     return mrpc_host_fail(c->host, MRPC_ESYNTAX, "%s: nothing to connect to",
                           c->url.text);
-  int rc = c->url.file[0] ? mrpc_connect_unix(loop, c->url.file, on_connect, c)
-                          : mrpc_connect_tcp(loop, c->url.host, c->url.port,
-                                             on_connect, c);
+  int rc;
+  if (c->url.kind == MRPC_URL_EXEC)
+    rc = mrpc_child_start(loop, c->url.file, on_connect, c);
+  else if (c->url.file[0])
+    rc = mrpc_connect_unix(loop, c->url.file, on_connect, c);
+  else
+    rc = mrpc_connect_tcp(loop, c->url.host, c->url.port, on_connect, c);
   return rc ? mrpc_host_fail(c->host, rc, "%s: %s", c->url.text, loop->error)
             : MRPC_OK;
 }

@@ -116,6 +116,9 @@ static int bind_new(mrpc_endpoint *e, const char *url) {
   if (rc) return mrpc_host_fail(host, rc, "%s: %s", url, e->url.error);
   if (e->url.kind == MRPC_URL_WS) e->url.kind = MRPC_URL_HTTP;
   if (e->url.kind == MRPC_URL_WS_UNIX) e->url.kind = MRPC_URL_HTTP_UNIX;
+  if (e->url.kind == MRPC_URL_EXEC)
+    return mrpc_host_fail(host, MRPC_ESYNTAX, "%s: one can only connect to it",
+                          url);
   if (e->url.kind == MRPC_URL_STDIO && is_stdio_taken(host))
     return mrpc_host_fail(host, MRPC_EEXIST, "%s: it is served already", url);
   rc = bind_address(e);

@@ -12,10 +12,11 @@ static const struct {
   const char *prefix;
   mrpc_url_kind kind;
 } schemes[] = {
-    {"http://", MRPC_URL_HTTP}, {"http+unix:", MRPC_URL_HTTP_UNIX},
-    {"tcp://", MRPC_URL_TCP},   {"unix:", MRPC_URL_UNIX},
-    {"ws://", MRPC_URL_WS},     {"ws+unix:", MRPC_URL_WS_UNIX},
-    {"stdio:", MRPC_URL_STDIO},
+    {"http://", MRPC_URL_HTTP},    {"http+unix:", MRPC_URL_HTTP_UNIX},
+    {"tcp://", MRPC_URL_TCP},      {"unix:", MRPC_URL_UNIX},
+    {"ws://", MRPC_URL_WS},        {"ws+unix:", MRPC_URL_WS_UNIX},
+    {"stdio:", MRPC_URL_STDIO},    {"exec:", MRPC_URL_EXEC},
+    {"exec+line:", MRPC_URL_EXEC}, {"exec+header:", MRPC_URL_EXEC},
 };
 enum { SCHEMES = sizeof schemes / sizeof *schemes };
 
@@ -126,8 +127,18 @@ static int parse_query(mrpc_url *url, const char *at) {
   return MRPC_OK;
 }
 
+/* The command is whatever follows. */
+static int parse_command(mrpc_url *url, const char *at) {
+  bool has_header = !strncmp(url->text, "exec+header:", 12);
+  url->framing = has_header ? MRPC_URL_HEADER : MRPC_URL_LINE;
+  snprintf(url->file, sizeof url->file, "%s", at);
+  return at[strspn(at, " \t\r\n")] ? MRPC_OK
+                                   : fail(url, "the command is missing");
+}
+
 static int parse_rest(mrpc_url *url, const char *at) {
   int rc = MRPC_OK;
+  if (url->kind == MRPC_URL_EXEC) return parse_command(url, at);
   bool is_web = url->kind == MRPC_URL_HTTP || url->kind == MRPC_URL_WS;
   if (is_web || url->kind == MRPC_URL_TCP)
     rc = parse_authority(url, &at);
@@ -144,7 +155,8 @@ int mrpc_url_parse(mrpc_url *url, const char *text) {
   memset(url, 0, sizeof *url);
   if (strlen(text) >= sizeof url->text) return fail(url, "it is too long");
   memcpy(url->text, text, strlen(text) + 1);
-  for (const char *c = text; *c; c++)
+  bool is_command = !strncmp(text, "exec", 4);
+  for (const char *c = text; *c && !is_command; c++)
     if (*c == '#' || (unsigned char)*c <= ' ' || *c == 127)
       return fail(url, "a character isn't allowed there");
   for (size_t i = 0; i < SCHEMES; i++) {
@@ -157,7 +169,7 @@ int mrpc_url_parse(mrpc_url *url, const char *text) {
     return fail(url, "TLS isn't supported; a proxy in front can speak it");
   return fail(url,
               "a URL must begin with http://, http+unix:, ws://, ws+unix:, "
-              "tcp://, unix: or stdio:");
+              "tcp://, unix:, stdio: or exec:");
 }
 
 void mrpc_url_write(const mrpc_url *url, uint16_t port, char *out,
@@ -178,6 +190,7 @@ const char *mrpc_url_transport(const mrpc_url *url) {
     case MRPC_URL_WS_UNIX: return "ws";
     case MRPC_URL_TCP: return "tcp";
     case MRPC_URL_UNIX: return "unix";
+    case MRPC_URL_EXEC: return "exec";
     default: return "stdio";
   }
 }

@@ -23,6 +23,7 @@ enum { CHUNK = 256 << 10 };
 static const double linger_time = 2.0; /* seconds */
 
 static void start_linger(mrpc_conn *s);
+static void set_reading(mrpc_conn *s, bool on);
 
 /* Birth. */
 
@@ -79,6 +80,29 @@ static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buf) {
   *buf = later ? uv_buf_init(NULL, 0) : uv_buf_init(loop->room, MRPC_ROOM);
 }
 
+/* The other side has gone: is the end put off? */
+static bool is_held(mrpc_conn *s) {
+  if (!s->on_lost || !s->on_lost(s)) return false;
+  set_reading(s, false);
+  return true;
+}
+
+void mrpc_conn_end(mrpc_conn *s) {
+  if (s->broken) {
+    mrpc_conn_close(s);
+    return;
+  }
+  s->eof = true;
+  mrpc_peer_eof(s->peer);
+  mrpc_conn_settle(s);
+}
+
+/* Nothing more can be sent. */
+static void break_off(mrpc_conn *s) {
+  s->broken = true;
+  if (!is_held(s)) mrpc_conn_close(s);
+}
+
 void mrpc_conn_feed(mrpc_conn *s, const char *bytes, ssize_t len) {
   s->loop->work++;
   if (len > 0) {
@@ -87,10 +111,8 @@ void mrpc_conn_feed(mrpc_conn *s, const char *bytes, ssize_t len) {
     mrpc_conn_settle(s);
   } else if (len < 0 || s->lingering) {
     mrpc_conn_close(s);
-  } else {
-    s->eof = true;
-    mrpc_peer_eof(s->peer);
-    mrpc_conn_settle(s);
+  } else if (!is_held(s)) {
+    mrpc_conn_end(s);
   }
 }
 
@@ -127,7 +149,7 @@ static void on_written(uv_write_t *req, int status) {
   s->writing = 0;
   if (s->closing) return;
   if (status) {
-    mrpc_conn_close(s);
+    break_off(s);
     return;
   }
   mrpc_peer_sent(s->peer, len);
@@ -227,9 +249,9 @@ static void finish(mrpc_conn *s) {
 }
 
 void mrpc_conn_settle(mrpc_conn *s) {
-  if (s->closing || s->finishing || !s->peer) return;
+  if (s->closing || s->finishing || s->broken || !s->peer) return;
   if (!flush(s)) {
-    mrpc_conn_close(s);
+    break_off(s);
     return;
   }
   if (mrpc_peer_is_done(s->peer))

@@ -25,16 +25,20 @@ struct mrpc_conn {
   uv_stream_t *out; /* regular file, which can't be polled */
   int in_fd;        /* the file behind a NULL, else -1 */
   int out_fd;
-  uint32_t handles;      /* libuv handles still open */
-  mrpc_conn_fn on_close; /* the peer is still there; may be NULL */
-  mrpc_conn_fn on_free;  /* the handles are closed: give back what the
-                              struct stands in */
+  uint32_t handles;                   /* libuv handles still open */
+  bool (*on_lost)(mrpc_conn *stream); /* the other side has gone; true: the
+                              stream stays as it is until its owner, who wants
+                              to know why, calls end or close. May be NULL */
+  mrpc_conn_fn on_close;              /* the peer is still there; may be NULL */
+  mrpc_conn_fn on_free; /* the handles are closed: give back what the
+                             struct stands in */
   void *ud;
   mrpc_timer linger;
   size_t writing; /* bytes that libuv holds a pointer to */
   bool reading;
   bool eof;       /* the other side has ended its sending */
   bool failed;    /* the peer can't follow the bytes any more */
+  bool broken;    /* a write has failed */
   bool draining;  /* the end comes from us */
   bool finishing; /* all is said; the sending side is being shut */
   bool lingering; /* reads and throws away, so that no reset eats the end */
@@ -67,6 +71,8 @@ void mrpc_conn_wake(mrpc_peer *peer, void *stream);
 void mrpc_conn_settle(mrpc_conn *stream);
 /* Takes no new requests; closes when those in flight are answered. */
 void mrpc_conn_drain(mrpc_conn *stream);
+/* Goes on with what on_lost has held: EOF, or a dead stream. */
+void mrpc_conn_end(mrpc_conn *stream);
 /* Ends the connection now. Calls in from it are cancelled. */
 void mrpc_conn_close(mrpc_conn *stream);
 /* The loop's stream of this peer, or NULL. */

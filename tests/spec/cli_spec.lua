@@ -1,4 +1,5 @@
 -- The commands: what they print, where, and with which exit code.
+local uv = require "luv"
 local support = require "support"
 local files, json, program = support.files, support.json, support.program
 
@@ -40,6 +41,35 @@ describe("moonrpc call", function()
       local code, out, err = run("call", url, "subtract", "42", "23")
       assert.same({ 0, "19\n", "" }, { code, out, err }, url)
     end
+  end)
+
+  it("starts a program and speaks with it", function()
+    local serve = program.path .. " serve '" .. METHODS .. "' --listen stdio:"
+    for _, url in ipairs { "exec:" .. serve, "exec+line:" .. serve, "exec+header:" .. serve } do
+      local code, out = run("call", url, "echo", "two  words")
+      assert.same({ 0, '["two  words"]\n' }, { code, out }, url)
+    end
+  end)
+
+  it("tells how a program ended, and what it said", function()
+    local code, out, err = run("call", "exec:sh -c 'echo oops >&2; exit 127'", "x")
+    assert.same({ 3, "" }, { code, out })
+    assert.matches("stderr  command=sh line=oops\n", err)
+    assert.matches("exec:sh .*: exited with status 127\n$", err)
+    local _
+    code, _, err = run("call", "exec:no-such-program", "x")
+    assert.equal(3, code)
+    assert.matches("no%-such%-program: no such file or directory\n$", err)
+    code, _, err = run("call", "exec:sh 'x", "x")
+    assert.equal(2, code)
+    assert.matches("a quote or backslash isn't closed", err)
+  end)
+
+  it("leaves no program behind when it gives up", function()
+    local path = files.temp() .. "/pid"
+    local url = ("exec:sh -c 'echo $$ > %s; exec sleep 100'"):format(path)
+    assert.equal(3, (run("call", "--timeout", "0.3", url, "x")))
+    assert.is_nil(uv.kill(tonumber(files.read(path)), 0))
   end)
 
   it("takes named arguments", function()

@@ -46,6 +46,15 @@ static void test_good(void) {
   ok(!mrpc_url_parse(&u, "stdio:"), "stdio");
   ok(u.framing == MRPC_URL_AUTO, "whose framing is detected");
   ok(!mrpc_url_parse(&u, "stdio:?framing=auto"), "or said to be");
+
+  ok(!mrpc_url_parse(&u, "exec:a 'b?c' #d"), "exec");
+  is_str(u.file, "a 'b?c' #d", "its command, whatever stands in it");
+  ok(u.kind == MRPC_URL_EXEC && u.framing == MRPC_URL_LINE, "speaks lines");
+  is_str(mrpc_url_transport(&u), "exec", "its transport");
+  ok(!mrpc_url_parse(&u, "exec+line:a") && u.framing == MRPC_URL_LINE,
+     "said aloud");
+  ok(!mrpc_url_parse(&u, "exec+header:a") && u.framing == MRPC_URL_HEADER,
+     "or headers");
 }
 
 static void refuses(const char *text, const char *why) {
@@ -86,6 +95,10 @@ static void test_bad(void) {
   refuses("unix:?framing=line", "path of the socket");
   refuses("http+unix:/a?path=b", "must begin");
   refuses("stdio:x", "no meaning");
+  refuses("exec:", "command is missing");
+  refuses("exec+header: ", "command is missing");
+  refuses("exec+tea:x", "a URL must begin with");
+  refuses("executive:x y", "a URL must begin with");
   memset(text, 'a', sizeof text - 1);
   text[sizeof text - 1] = '\0';
   memcpy(text, "unix:/", 6);
