@@ -94,7 +94,7 @@ static void on_open(mrpc_peer *peer, void *ud) {
   w->opens++;
   w->peer = peer;
   snprintf(w->error, sizeof w->error, "%s", mrpc_host_error(w->host));
-  if (peer) mrpc_peer_call(peer, "x", NULL, 10, on_answer, w);
+  if (peer) mrpc_peer_call(peer, "x", NULL, 10, on_answer, w, NULL);
 }
 
 static void on_close(mrpc_peer *peer, void *ud) {
