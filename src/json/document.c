@@ -68,7 +68,7 @@ const char *mrpc_doc_raw(const mrpc_doc *doc, uint32_t i, size_t *len) {
   if (node->type <= MRPC_JSON_TRUE) {
     *len = literal[node->type];
   } else if (node->type <= MRPC_JSON_DOUBLE) {
-    *len = number_length(doc, start);
+    *len = node->flags ? node->flags : number_length(doc, start);
   } else if (node->type == MRPC_JSON_STRING) {
     start = node->u.at.start - 1;
     *len = (size_t)node->size + 2;

@@ -24,7 +24,7 @@ enum { MRPC_JSON_ESCAPED = 1 }; /* flag: the string holds escapes */
 
 typedef struct mrpc_node {
   uint8_t type;
-  uint8_t flags;
+  uint8_t flags;  /* numbers: bytes of the text, 0 when it may be longer */
   uint16_t spare; /* zero after a parse; whose document it is may use it */
   uint32_t size;  /* STRING: raw bytes between the quotes;
                      ARRAY: elements; OBJECT: members;

@@ -99,12 +99,13 @@ MRPC_INLINE unsigned mrpc_special8(uint64_t word) {
 /* Which bytes at p, of 16, are special, as bits. */
 MRPC_INLINE unsigned mrpc_special16(const char *p) {
 #ifdef MRPC_SSE2
-  /* Compared as signed, what isn't ASCII is less than a space, too. */
+  /* With one bit changed the quote stands right above the control characters,
+   * and what isn't ASCII is below them, as signed numbers: all these are
+   * negative when the next one is taken from them. */
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
-  __m128i hit =
-      _mm_or_si128(_mm_cmplt_epi8(x, _mm_set1_epi8(0x20)),
-                   _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')),
-                                _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'))));
+  __m128i low = _mm_subs_epi8(_mm_xor_si128(x, _mm_set1_epi8('"' ^ 0x20)),
+                              _mm_set1_epi8(0x21));
+  __m128i hit = _mm_or_si128(low, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
   return (unsigned)_mm_movemask_epi8(hit);
 #else
   return mrpc_special8(mrpc_load8(p)) | mrpc_special8(mrpc_load8(p + 8)) << 8;
@@ -198,15 +199,12 @@ MRPC_INLINE const char *mrpc_guess32(const char *p, unsigned n) {
 
 /* The next special byte in [p, end), or the end. Where fewer than sixteen
  * bytes are left, the last sixteen of the text, which begins at `text`, are
- * looked at. The lengths of names repeat, so that guessing pays. */
+ * looked at. */
 MRPC_INLINE const char *mrpc_find_special(const char *text, const char *p,
-                                          const char *end, bool is_name) {
+                                          const char *end) {
   while (MRPC_LIKELY(end - p >= 16)) {
     unsigned hit = mrpc_special16(p);
-    if (hit) {
-      unsigned n = (unsigned)__builtin_ctz(hit);
-      return is_name ? mrpc_guess16(p, n) : p + n;
-    }
+    if (hit) return p + (unsigned)__builtin_ctz(hit);
     p += 16;
   }
   if (MRPC_LIKELY(end - text >= 16)) {

@@ -48,6 +48,81 @@ static void test_nodes(void) {
   ok(doc.count == 0 && doc.nodes == NULL, "cleared");
 }
 
+/* Where the value at node `i`, whose text begins at `start`, isn't `want`. */
+static bool is_same(const mrpc_doc *doc, uint32_t i, size_t start,
+                    const mrpc_node *want, size_t want_len) {
+  size_t len;
+  const mrpc_node *node = &doc->nodes[i];
+  const char *raw = mrpc_doc_raw(doc, i, &len);
+  return node->type == want->type && node->flags == want->flags &&
+         raw == doc->text + start && len == want_len &&
+         (node->type == MRPC_JSON_STRING ? node->size == want->size
+                                         : node->u.i == want->u.i);
+}
+
+/* The parser has short ways for what is short, plain, or not near the end of
+ * the text. Whatever way a value takes, its node must be the same. */
+static void test_ways(void) {
+  static const char *const values[] = {
+      "0",
+      "7",
+      "-1",
+      "-0",
+      "42",
+      "123",
+      "1234",
+      "-1234",
+      "12345678",
+      "123456789",
+      "999999999999999999",
+      "9223372036854775807",
+      "-9223372036854775808",
+      "9223372036854775808",
+      "0.5",
+      "1.25",
+      "12.5e3",
+      "-123.0",
+      "1234.5",
+      "1e5",
+      "123E-2",
+      "12345678901234567890",
+      "true",
+      "false",
+      "null",
+      "\"\"",
+      "\"a\"",
+      "\"fifteen bytes..\"",
+      "\"sixteen bytes...\"",
+      "\"seventeen bytes..\"",
+      "\"esc\\n\"",
+      "\"fourteen bytes\\\\\"",
+      "\"gr\xc3\xbc\xc3\x9f\"",
+      "\"a string of more than thirty-two bytes\""};
+  static const char *const around[][2] = {
+      {"[", "]"},
+      {"[[0],", ",\"0123456789abcdef0123456789abcdef\"]"},
+      {"{\"k\":", "}"},
+      {"[ ", " , 1 ]"}};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    mrpc_doc doc;
+    mrpc_doc_init(&doc, &mem);
+    size_t len = strlen(values[i]);
+    bool same = mrpc_json_parse(&doc, values[i], len, 9) == MRPC_OK;
+    const mrpc_node want = doc.nodes[0];
+    for (size_t k = 0; same && k < sizeof around / sizeof *around; k++) {
+      char text[128], *copy;
+      int n = snprintf(text, sizeof text, "%s%s%s", around[k][0], values[i],
+                       around[k][1]);
+      uint32_t node = k == 1 ? 3 : k == 2 ? 2 : 1;
+      same = json_parse_copy(&doc, text, (size_t)n, 9, &copy) == MRPC_OK &&
+             is_same(&doc, node, strlen(around[k][0]), &want, len);
+      free(copy);
+    }
+    ok(same, "%s is the same everywhere", values[i]);
+    mrpc_doc_clear(&doc);
+  }
+}
+
 static void test_raw(void) {
   static const char text[] =
       "\n{\"k\" :\t[1,2] ,\"m\":{\"n\":-1.5e+3},\"s\":\"\\\"]\",\"t\":true}\r";
@@ -290,6 +365,7 @@ static void scenario(oom *o) {
 
 int main(void) {
   test_nodes();
+  test_ways();
   test_raw();
   test_strings();
   test_errors();
