@@ -41,7 +41,9 @@ CFLAGS = -std=c11 -g $(OPT_$(BUILD)) $(WARN) -MMD -MP \
 static = $(addprefix -l:,$(addsuffix .a,$(1)))
 LUALIBS = -Wl,--whole-archive $(call static,liblua5.4) \
   -Wl,--no-whole-archive $(call static,liblua5.4-cjson liblua5.4-luv)
-LIBS = $(LUALIBS) $(call static,libuv_a) \
+WSLAY_A := $(wildcard $(shell $(CC) -print-file-name=libwslay.a))
+LIBS = $(LUALIBS) $(call static,libuv_a libcrypto) \
+  $(if $(WSLAY_A),-l:libwslay.a,-lwslay) \
   $(if $(LLHTTP_PC),$(call pc,--libs libllhttp)) -lpthread -ldl -lm
 LDFLAGS = -Wl,-E $(if $(SAN),-fsanitize=$(SAN))
 

@@ -230,6 +230,16 @@ int mrpc_framing_header(mrpc_env *env, const mrpc_limits *limits,
 int mrpc_framing_auto(mrpc_env *env, const mrpc_limits *limits,
                       mrpc_framing **out); /* one of both, by first byte */
 
+/* WebSocket on an HTTP endpoint. */
+typedef struct mrpc_websocket_config {
+  double ping; /* seconds of silence until a sign of life is asked for; 30,
+                  negative: never */
+  double pong; /* seconds in which it must come; 10 */
+  bool binary; /* take messages in binary frames too */
+  const char *const *protocols; /* subprotocols that may be chosen,
+                                   NULL-terminated; NULL: none */
+} mrpc_websocket_config;
+
 typedef struct mrpc_http_config {
   const mrpc_limits *limits;
   const char *path;           /* of the endpoint; "/" */
@@ -239,9 +249,11 @@ typedef struct mrpc_http_config {
                                  Host check; NULL: any Host (Unix sockets) */
   const char *const *hosts;   /* further Host names, NULL-terminated */
   const char *const *origins; /* allowed Origins, NULL-terminated */
+  mrpc_websocket_config websocket;
 } mrpc_http_config;
 
-/* HTTP/1.1, server side. Strings in the config must outlive the framing. */
+/* HTTP/1.1, server side, and WebSocket for who asks for it. Strings in the
+ * config must outlive the framing. */
 int mrpc_framing_http(mrpc_env *env, const mrpc_http_config *config,
                       mrpc_framing **out);
 /* HTTP/1.1, client side: what we push is POSTed to `path` of `host`. */

@@ -5,6 +5,7 @@
  * answers true when it has decided. */
 #include "http/check.h"
 
+#include "http/handshake.h"
 #include "http/policy.h"
 
 typedef struct request {
@@ -114,10 +115,16 @@ static bool answer_options(mrpc_http_verdict *out) {
   return true;
 }
 
+/* Elsewhere an Upgrade is ignored, as RFC 9110 section 7.8 allows. */
+static bool is_upgrade(const request *r) {
+  return r->head->wants_websocket && is_method(r, "GET") &&
+         is_exactly(r->path, r->rules->config->path);
+}
+
 static bool check_endpoint(const request *r, mrpc_http_verdict *out) {
   bool is_here = is_exactly(r->path, r->rules->config->path);
   bool is_options = is_method(r, "OPTIONS");
-  if (is_here && is_method(r, "POST")) return false;
+  if (is_here && (is_method(r, "POST") || is_upgrade(r))) return false;
   if (check_health(r, out)) return true;
   if (is_options && (is_here || is_exactly(r->path, "*")))
     return answer_options(out);
@@ -130,6 +137,23 @@ static bool check_endpoint(const request *r, mrpc_http_verdict *out) {
 
 static bool check_draining(const request *r, mrpc_http_verdict *out) {
   return r->rules->is_draining && decide(out, 503, "shutting down");
+}
+
+static bool check_upgrade(const request *r, mrpc_http_verdict *out) {
+  mrpc_ws_offer offer;
+  if (!is_upgrade(r)) return false;
+  if (r->head->minor == 0)
+    return break_off(out, 400, "an upgrade needs HTTP/1.1");
+  if (r->length || r->head->coding.at || r->head->expect.at)
+    return break_off(out, 400, "an upgrade has no body");
+  const char *wrong = mrpc_ws_read_offer(
+      r->head->block, r->rules->config->websocket.protocols, &offer);
+  out->fate = MRPC_HTTP_UPGRADE;
+  if (!wrong) return true;
+  decide(out, offer.status, wrong);
+  if (offer.status == 426)
+    out->fields = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+  return got(out, offer.got);
 }
 
 static bool check_type(const request *r, mrpc_http_verdict *out) {
@@ -167,8 +191,8 @@ void mrpc_http_check(const mrpc_http_rules *rules, const mrpc_http_head *head,
   *out = (mrpc_http_verdict){0};
   bool is_decided = check_target(&r, out) || check_host(&r, out) ||
                     check_origin(&r, out) || check_endpoint(&r, out) ||
-                    check_draining(&r, out) || check_type(&r, out) ||
-                    check_expect(&r, out);
+                    check_draining(&r, out) || check_upgrade(&r, out) ||
+                    check_type(&r, out) || check_expect(&r, out);
   /* A body that is too long, or that its sender holds back until it knows, is
    * not waited for. */
   if (!is_decided)

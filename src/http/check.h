@@ -11,6 +11,7 @@
 
 typedef enum mrpc_http_fate {
   MRPC_HTTP_CALL,     /* its body is a message */
+  MRPC_HTTP_UPGRADE,  /* the conversation goes on as WebSocket */
   MRPC_HTTP_ANSWER,   /* answered here, when its body has been read */
   MRPC_HTTP_BREAK_OFF /* answered at once; the connection closes */
 } mrpc_http_fate;

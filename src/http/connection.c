@@ -54,6 +54,7 @@ static bool can_push(const mrpc_framing *f) {
 static void free_server(mrpc_framing *f) {
   if (!f) return;
   mrpc_http_server *s = (mrpc_http_server *)f;
+  if (f->next) f->next->vt->free(f->next);
   mrpc_piece_clear(&s->head);
   mrpc_piece_clear(&s->body);
   mrpc_http_fields_clear(&s->fields, &f->env->mem);

@@ -30,6 +30,7 @@ static const char *status_line(int status) {
     case 413: return "HTTP/1.1 413 Content Too Large\r\n";
     case 415: return "HTTP/1.1 415 Unsupported Media Type\r\n";
     case 417: return "HTTP/1.1 417 Expectation Failed\r\n";
+    case 426: return "HTTP/1.1 426 Upgrade Required\r\n";
     case 429: return "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\n";
     case 431: return "HTTP/1.1 431 Request Header Fields Too Large\r\n";
     case 503: return "HTTP/1.1 503 Service Unavailable\r\n";

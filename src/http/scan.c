@@ -14,6 +14,21 @@ bool mrpc_http_next_line(mrpc_text *block, mrpc_text *line) {
   return line->len > 0;
 }
 
+bool mrpc_http_next_element(mrpc_text *list, mrpc_text *element) {
+  if (list->len == 0) return false;
+  mrpc_text all = mrpc_text_until(*list, ',');
+  *element = mrpc_text_trim(all);
+  *list = mrpc_text_skip(*list, all.len + (all.len < list->len));
+  return true;
+}
+
+bool mrpc_http_list_has(mrpc_text list, const char *word) {
+  mrpc_text element;
+  while (mrpc_http_next_element(&list, &element))
+    if (mrpc_text_is(element, mrpc_text_of(word))) return true;
+  return false;
+}
+
 static bool is_visible(mrpc_text target) {
   for (size_t i = 0; i < target.len; i++)
     if (target.at[i] <= ' ' || target.at[i] > '~' || target.at[i] == '#')
@@ -60,6 +75,9 @@ static const char *scan_field(mrpc_text line, mrpc_http_head *out) {
   if (name.len == line.len) return "a header line without a colon";
   if (!mrpc_text_is_token(name))
     return "a header name with a space or forbidden bytes";
+  if (MRPC_TEXT_IS(name, "Upgrade"))
+    out->wants_websocket |=
+        mrpc_http_list_has(mrpc_text_skip(line, name.len + 1), "websocket");
   if (MRPC_TEXT_IS(name, "Referer") || mrpc_text_starts(name, "Sec-Fetch-"))
     out->is_browser = true;
   mrpc_text *field = find_field(out, name);
@@ -82,7 +100,7 @@ static const char *check_framing(const mrpc_http_head *head) {
 
 const char *mrpc_http_scan(mrpc_text block, mrpc_http_head *out) {
   mrpc_text line;
-  *out = (mrpc_http_head){0};
+  *out = (mrpc_http_head){.block = block};
   if (!mrpc_http_next_line(&block, &line))
     return "the request line doesn't end with CRLF";
   const char *wrong = scan_request_line(line, out);

@@ -10,6 +10,7 @@
 #include "framing/text.h"
 
 typedef struct mrpc_http_head {
+  mrpc_text block; /* the whole */
   mrpc_text method;
   mrpc_text target;
   int minor; /* of HTTP/1.x */
@@ -19,7 +20,8 @@ typedef struct mrpc_http_head {
   mrpc_text content_length;
   mrpc_text coding; /* Transfer-Encoding */
   mrpc_text expect;
-  bool is_browser; /* bears Origin, Referer or a Sec-Fetch field */
+  bool wants_websocket; /* Upgrade names it */
+  bool is_browser;      /* bears Origin, Referer or a Sec-Fetch field */
 } mrpc_http_head;
 
 /* Scans the block from its first byte to its empty line. NULL when all is
@@ -29,5 +31,11 @@ const char *mrpc_http_scan(mrpc_text block, mrpc_http_head *out);
 /* Cuts the first line, without its CRLF, off a scanned block. False at the
  * empty line that ends it. */
 bool mrpc_http_next_line(mrpc_text *block, mrpc_text *line);
+
+/* Cuts the first element off a comma-separated list, without the spaces around
+ * it; false when there is none left. */
+bool mrpc_http_next_element(mrpc_text *list, mrpc_text *element);
+/* Does the list have this word, whatever the case? */
+bool mrpc_http_list_has(mrpc_text list, const char *word);
 
 #endif

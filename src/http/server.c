@@ -11,9 +11,11 @@
  * that differs from the last good one in its Content-Length only needs no
  * second look.
  *
- * An Upgrade is ignored, as RFC 9110 section 7.8 allows; the place to honour
- * one is open_request. */
+ * An upgrade to WebSocket hands the connection over: see upgrade. */
 #include "http/server.h"
+
+#include "http/handshake.h"
+#include "http/websocket.h"
 
 enum { KEEP = 1024 }; /* bytes of a buffer that an idle connection keeps */
 
@@ -120,7 +122,8 @@ int mrpc_http_recv(mrpc_framing *f, const char *bytes, size_t len,
   while (rc == MRPC_PARTIAL && !s->is_stopped && (at < end || s->is_resumed))
     rc = step(s, &at, end, msg);
   if (rc == MRPC_PARTIAL) rc = suspend(s);
-  *consumed = rc == MRPC_PARTIAL ? len : (size_t)(at - bytes);
+  bool is_all = rc == MRPC_PARTIAL && !f->next;
+  *consumed = is_all ? len : (size_t)(at - bytes);
   return rc;
 }
 
@@ -217,6 +220,27 @@ static void remember(mrpc_http_server *s, const mrpc_http_head *head) {
   s->last_origin = s->verdict.origin;
 }
 
+/* The conversation goes on as WebSocket, behind the answer that says so. Its
+ * place among earlier answers couldn't be kept. */
+static int upgrade(mrpc_http_server *s, mrpc_text block) {
+  mrpc_websocket *w;
+  mrpc_ws_offer offer;
+  mrpc_env *env = s->base.env;
+  mrpc_limits limits = {.message = s->rules.message_max,
+                        .body_time = s->body_time};
+  if (s->order.count)
+    return mrpc_http_refuse(s, 400, "an upgrade must wait for earlier answers");
+  if (mrpc_websocket_new(env, &limits, &s->config.websocket, &w))
+    return mrpc_http_die(s);
+  s->base.next = &w->base;
+  mrpc_http_fields_get(&w->fields, &env->mem, block);
+  mrpc_ws_read_offer(block, s->config.websocket.protocols, &offer);
+  mrpc_ws_write_accept(&s->base.out, &offer);
+  if (!w->fields.block || s->base.out.err) return mrpc_http_die(s);
+  s->is_stopped = true;
+  return MRPC_PARTIAL;
+}
+
 /* The header block is complete. `has_more`: bytes stand behind it. */
 static int open_request(mrpc_http_server *s, bool has_more) {
   mrpc_http_head head;
@@ -225,6 +249,7 @@ static int open_request(mrpc_http_server *s, bool has_more) {
   if (wrong) return mrpc_http_refuse(s, 400, wrong);
   s->length = s->parser.flags & F_CONTENT_LENGTH ? s->parser.content_length : 0;
   mrpc_http_check(&s->rules, &head, s->length, &s->verdict);
+  if (s->verdict.fate == MRPC_HTTP_UPGRADE) return upgrade(s, block);
   mrpc_http_slot *slot = mrpc_http_order_add(&s->order, &s->token);
   if (!slot) return mrpc_http_die(s);
   slot->origin = s->verdict.origin;

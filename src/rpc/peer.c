@@ -112,6 +112,16 @@ static void take_special(mrpc_peer *peer, const mrpc_message *msg) {
     mrpc_batch_take(peer, msg);
 }
 
+/* The other side's end is the end of all, or it may not go on. */
+static void end_input(mrpc_peer *peer) {
+  const char *why = peer->framing->error;
+  if (peer->is_lost) return;
+  peer->is_lost = true;
+  if (why)
+    mrpc_log(peer->env, MRPC_LOG_INFO, "conversation ended", "peer",
+             peer->address, "why", why, NULL);
+}
+
 static void take_message(mrpc_peer *peer, int rc, const mrpc_message *msg) {
   switch (rc) {
     case MRPC_PARTIAL: break;
@@ -126,7 +136,7 @@ static void take_message(mrpc_peer *peer, int rc, const mrpc_message *msg) {
                         peer->limits.message, "bytes");
       break;
     case MRPC_ENOMEM: mrpc_peer_lose(peer); break;
-    case MRPC_ECLOSED: peer->is_lost = true; break;
+    case MRPC_ECLOSED: end_input(peer); break;
     default: break_off(peer, rc);
   }
 }
@@ -207,7 +217,7 @@ void mrpc_peer_pump(mrpc_peer *peer) {
   if (peer->is_fresh && !peer->is_lost) mrpc_open_try(peer);
   if (!peer->is_lost) go_on(peer);
   if (peer->framing->closing) stop_reading(peer);
-  if (peer->framing->is_dead) peer->is_lost = true;
+  if (peer->framing->is_dead) end_input(peer);
   leave(peer);
 }
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bytes to messages. wslay takes as many bytes as its own buffer holds and
+ * shows a frame, or the piece of one, at a time, unmasked in that buffer. A
+ * message that lies there whole is handed out where it lies; what comes in
+ * pieces is put together in `part`.
+ *
+ * So wslay may have read beyond the message that recv hands out. As the peer
+ * asks again only while it has bytes to give, recv then leaves the last byte
+ * unconsumed, and passes over it when it comes again. */
+#include <string.h>
+
+#include "http/websocket.h"
+
+enum { KEEP = 1024 }; /* bytes of buffer that an idle connection keeps */
+
+static int take_piece(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
+                      mrpc_message *msg);
+static int take_data(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
+                     bool is_end, mrpc_message *msg);
+static int take_control(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
+                        bool is_end);
+
+ssize_t mrpc_websocket_deal(uint8_t *buf, size_t len, int flags, void *ud) {
+  mrpc_websocket *w = ud;
+  size_t left = (size_t)(w->end - w->at);
+  (void)flags;
+  if (len > left) len = left;
+  if (len) memcpy(buf, w->at, len);
+  w->at += len;
+  w->backlog += len;
+  return (ssize_t)len;
+}
+
+/* The message that recv gave last is over. */
+static void begin(mrpc_websocket *w) {
+  if (!w->is_given) return;
+  w->is_given = false;
+  mrpc_buf_truncate(&w->part, 0);
+  mrpc_buf_relax(&w->part, KEEP);
+}
+
+/* No more bytes for now: what is incomplete has its time. */
+static int suspend(mrpc_websocket *w) {
+  bool is_between = !w->in_frame && !w->opcode && !w->backlog;
+  if (!is_between && w->deadline == UINT64_MAX)
+    w->deadline = mrpc_env_after(w->base.env, w->body_time);
+  return MRPC_PARTIAL;
+}
+
+int mrpc_websocket_recv(mrpc_framing *f, const char *bytes, size_t len,
+                        size_t *consumed, mrpc_message *msg) {
+  mrpc_websocket *w = (mrpc_websocket *)f;
+  struct wslay_frame_iocb piece;
+  int rc = w->failed ? w->failed : MRPC_PARTIAL;
+  *consumed = len;
+  begin(w);
+  if (len == 0 || rc != MRPC_PARTIAL) return rc;
+  w->at = bytes + w->is_ahead;
+  w->end = bytes + len;
+  w->is_ahead = false;
+  w->is_active = true;
+  while (rc == MRPC_PARTIAL) {
+    ssize_t got = wslay_frame_recv(w->frames, &piece);
+    if (got == WSLAY_ERR_WANT_READ) return suspend(w);
+    rc = got >= 0
+             ? take_piece(w, &piece, msg)
+             : mrpc_websocket_fail(w, MRPC_WS_PROTOCOL, "a malformed frame");
+  }
+  if (rc != MRPC_OK) return rc;
+  w->is_ahead = w->at == w->end && w->backlog;
+  *consumed = (size_t)(w->at - bytes) - w->is_ahead;
+  return MRPC_OK;
+}
+
+/* What may not begin now, or ever; 0 when all is well. */
+static uint16_t check_head(const mrpc_websocket *w,
+                           const struct wslay_frame_iocb *head,
+                           const char **why) {
+  bool is_first =
+      head->opcode == WSLAY_TEXT_FRAME || head->opcode == WSLAY_BINARY_FRAME;
+  *why = head->rsv                   ? "a reserved bit is set"
+         : !head->mask != !!w->mask  ? "frames of the wrong side's masking"
+         : head->opcode > WSLAY_PONG ? "a reserved opcode"
+         : wslay_is_ctrl_frame(head->opcode) ? NULL
+         : head->opcode > WSLAY_BINARY_FRAME ? "a reserved opcode"
+         : is_first && w->opcode             ? "a message inside of a message"
+         : !is_first && !w->opcode           ? "a continuation of no message"
+                                             : NULL;
+  if (*why) return MRPC_WS_PROTOCOL;
+  if (wslay_is_ctrl_frame(head->opcode)) return 0;
+  *why = "binary messages aren't taken";
+  if (head->opcode == WSLAY_BINARY_FRAME && !w->takes_binary)
+    return MRPC_WS_UNSUPPORTED;
+  *why = "a message is over limits.message";
+  return head->payload_length > w->message_max - w->part.len ? MRPC_WS_TOO_BIG
+                                                             : 0;
+}
+
+static int open_frame(mrpc_websocket *w, const struct wslay_frame_iocb *head) {
+  const char *why;
+  uint16_t code = check_head(w, head, &why);
+  if (code) return mrpc_websocket_fail(w, code, why);
+  uint64_t len = head->payload_length;
+  w->backlog -= 2U + (head->mask ? 4U : 0U) +
+                (len > 65535 ? 8U
+                 : len > 125 ? 2U
+                             : 0U);
+  w->in_frame = true;
+  w->got = 0;
+  if (wslay_is_ctrl_frame(head->opcode)) {
+    w->control_len = 0;
+  } else if (!w->opcode) {
+    w->opcode = head->opcode;
+    w->text = (mrpc_utf8){0};
+  }
+  return MRPC_PARTIAL;
+}
+
+static int take_piece(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
+                      mrpc_message *msg) {
+  int rc = w->in_frame ? MRPC_PARTIAL : open_frame(w, piece);
+  if (rc != MRPC_PARTIAL) return rc;
+  w->backlog -= piece->data_length;
+  w->got += piece->data_length;
+  bool is_end = w->got == piece->payload_length;
+  w->in_frame = !is_end;
+  return wslay_is_ctrl_frame(piece->opcode) ? take_control(w, piece, is_end)
+                                            : take_data(w, piece, is_end, msg);
+}
+
+/* The last piece of a message has come. */
+static int end_message(mrpc_websocket *w, const char *bytes, size_t len,
+                       mrpc_message *msg) {
+  w->is_binary = w->opcode == WSLAY_BINARY_FRAME;
+  w->opcode = 0;
+  w->deadline = UINT64_MAX;
+  w->owed++;
+  *msg = (mrpc_message){.bytes = len ? bytes : "", .len = len};
+  return MRPC_OK;
+}
+
+static int take_data(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
+                     bool is_end, mrpc_message *msg) {
+  const char *bytes = (const char *)piece->data;
+  size_t len = piece->data_length;
+  bool is_last = is_end && piece->fin, is_text = w->opcode == WSLAY_TEXT_FRAME;
+  if (is_text && (!mrpc_utf8_feed(&w->text, bytes, len) ||
+                  (is_last && !mrpc_utf8_is_whole(&w->text))))
+    return mrpc_websocket_fail(w, MRPC_WS_NOT_UTF8, "a text isn't UTF-8");
+  if (is_last && w->part.len == 0) return end_message(w, bytes, len, msg);
+  mrpc_buf_add(&w->part, bytes, len);
+  if (w->part.err) return w->failed = MRPC_ENOMEM;
+  if (!is_last) return MRPC_PARTIAL;
+  w->is_given = true;
+  return end_message(w, w->part.data, w->part.len, msg);
+}
+
+/* RFC 6455 section 7.4: those that may stand in a Close, the registered ones
+ * and the ranges for libraries and private use. */
+static bool is_code(unsigned code) {
+  return (code >= 1000 && code <= 1014 && code != 1004 && code != 1005 &&
+          code != 1006) ||
+         (code >= 3000 && code <= 4999);
+}
+
+/* The other side ends the conversation: it gets its own code back. */
+static int take_close(mrpc_websocket *w) {
+  const unsigned char *bytes = (const unsigned char *)w->control;
+  unsigned code = w->control_len < 2 ? 0 : bytes[0] * 256U + bytes[1];
+  mrpc_utf8 text = {0};
+  if (w->control_len == 1 || (code && !is_code(code)) ||
+      (w->control_len >= 2 && !code))
+    return mrpc_websocket_fail(w, MRPC_WS_PROTOCOL, "a Close of a wrong code");
+  if (w->control_len > 2 &&
+      (!mrpc_utf8_feed(&text, w->control + 2, w->control_len - 2U) ||
+       !mrpc_utf8_is_whole(&text)))
+    return mrpc_websocket_fail(w, MRPC_WS_NOT_UTF8, "a reason isn't UTF-8");
+  w->failed = MRPC_ECLOSED;
+  int rc = mrpc_websocket_say_close(w, (uint16_t)code, NULL);
+  return rc ? rc : MRPC_ECLOSED;
+}
+
+static int take_control(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
+                        bool is_end) {
+  memcpy(w->control + w->control_len, piece->data, piece->data_length);
+  w->control_len = (uint8_t)(w->control_len + piece->data_length);
+  if (!is_end) return MRPC_PARTIAL;
+  if (piece->opcode == WSLAY_CONNECTION_CLOSE) return take_close(w);
+  if (piece->opcode == WSLAY_PONG) return MRPC_PARTIAL;
+  int rc = mrpc_websocket_send(w, WSLAY_PONG, w->control, w->control_len);
+  return rc ? (w->failed = rc) : MRPC_PARTIAL;
+}
