@@ -63,19 +63,34 @@ function servers.bare()
   return ready(proc.start("bare", { settings.work .. "/bare", port }), port)
 end
 
-local function node(script, env)
-  local program = find_program("node")
-  if not program then return nil, "there is no node" end
+function servers.barews()
   local port = net.free_port()
-  local path = settings.home .. "/peers/" .. script .. ".js"
-  return ready(proc.start(script, { program, path, port }, env), port)
+  return ready(proc.start("barews", { settings.work .. "/barews", port }), port)
 end
 
-function servers.jayson()
-  local modules = uv.cwd() .. "/" .. settings.work .. "/node_modules"
-  if not exists(modules .. "/jayson") then return nil, "there is no jayson" end
-  return node("jayson", { "NODE_PATH=" .. modules })
+--- A program of peers/ for Node that needs `module`, as words, with "node" in
+--- front; nil and why not. servers.node_env makes Node find the module.
+function servers.node_words(script, module)
+  local program = find_program("node")
+  if not program then return nil, "there is no node" end
+  if module and not exists(settings.modules .. "/" .. module) then
+    return nil, "there is no " .. module
+  end
+  return { program, settings.home .. "/peers/" .. script .. ".js" }
 end
+servers.node_env = { "NODE_PATH=" .. settings.modules }
+
+local function node(script, module, more)
+  local words, why = servers.node_words(script, module)
+  if not words then return nil, why end
+  local port = net.free_port()
+  words[3], words[4] = port, more
+  return ready(proc.start(script, words, servers.node_env), port)
+end
+
+function servers.jayson() return node("jayson", "jayson") end
+function servers.ws() return node("ws", "ws") end
+function servers.wscorked() return node("ws", "ws", "corked") end
 
 function servers.chunks() return node("chunks") end
 function servers.readline() return node("readline") end

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- What the caller chose, by environment (make passes its own settings on):
 -- RUNS, SECONDS, ONLY=name,name; MOONRPC=program, CORPORA=directory,
--- IN_FLIGHT, CALLS, DEBOUNCE (the seconds that the watcher waits).
+-- IN_FLIGHT, CALLS, CONNECTIONS (idle ones), DEBOUNCE (the seconds that the
+-- watcher waits).
 local function number(name, default)
   return tonumber(os.getenv(name) or "") or default
 end
@@ -35,11 +36,13 @@ return {
   in_flight = number("IN_FLIGHT", 256) // 1 | 0,
   debounce = number("DEBOUNCE", 0.05),
   calls = number("CALLS", 10000000) // 1 | 0,
+  connections = number("CONNECTIONS", 10000) // 1 | 0,
   only = only,
   program = os.getenv("MOONRPC") or (arg[1] or "build/release") .. "/moonrpc",
   corpora = os.getenv("CORPORA") or "../shared/corpora",
   home = arg[0]:match("^(.*)/") or ".",
   work = "build/bench",
+  modules = assert(require("luv").cwd()) .. "/build/bench/node_modules",
   server_core = usable[1],
   load_core = usable[2] or usable[1],
 }

@@ -25,8 +25,12 @@ end
 function tools.compile()
   local uv = " $(pkg-config --cflags --libs libuv)"
   compile("load", "load ledger tool")
+  compile("wsload", "wsload wsclient ledger tool")
+  compile("crowd", "crowd wsclient tool")
+  compile("answer", "answer tool")
   compile("start", "start")
   compile("bare", "peers/bare", llhttp() .. uv)
+  compile("barews", "peers/barews", "-lwslay -lcrypto" .. uv)
 end
 
 return tools
