@@ -107,7 +107,6 @@ static int keep_config(mrpc_host *host, const mrpc_host_config *config) {
 static void on_report(const mrpc_report *report, void *ud);
 static void on_exit_asked(int code, void *ud);
 static void on_bell(void *ud);
-static void on_deadline(mrpc_timer *timer);
 
 static int make_runtime(mrpc_host *host) {
   const mrpc_host_config *c = &host->config;
@@ -159,7 +158,7 @@ int mrpc_host_new(const mrpc_host_config *config, mrpc_host **out) {
   if (!host) return MRPC_ENOMEM;
   host->env = config->env;
   host->started = mrpc_env_now(host->env);
-  host->deadline.fn = on_deadline;
+  host->deadline.fn = mrpc_host_deadline;
   mrpc_arena_init(&host->strings, &host->env->mem);
   mrpc_list_init(&host->endpoints);
   mrpc_list_init(&host->reloads);
@@ -211,8 +210,7 @@ const char *mrpc_host_url(mrpc_host *host, size_t index) {
   return mrpc_list_of(l, mrpc_endpoint, link)->text;
 }
 
-/* Calls `fn` for each endpoint, which mustn't go meanwhile. */
-static void each_endpoint(mrpc_host *host, void (*fn)(mrpc_endpoint *)) {
+void mrpc_host_each(mrpc_host *host, void (*fn)(mrpc_endpoint *)) {
   for (mrpc_link *l = host->endpoints.next; l != &host->endpoints; l = l->next)
     fn(mrpc_list_of(l, mrpc_endpoint, link));
 }
@@ -247,34 +245,11 @@ static void start_sampler(mrpc_host *host) {
              "error", host->loop->error, NULL);
 }
 
-static void end(mrpc_host *host) {
-  host->state = MRPC_HOST_ENDED;
-  mrpc_timer_stop(&host->env->timers, &host->deadline);
-  if (host->running) mrpc_loop_stop(host->loop);
-}
-
-/* What files do at the end, and of connections that have ended, takes the time
- * that a drain has. */
-static void check_end(mrpc_host *host) {
-  if (host->loop->stream_count != 0) return;
-  if (host->state == MRPC_HOST_DRAINING) {
-    if (!host->runtime || mrpc_runtime_is_quiet(host->runtime)) end(host);
-  } else if (host->state == MRPC_HOST_SERVING &&
-             !mrpc_list_is_empty(&host->endpoints) &&
-             host->open_endpoints == 0) {
-    mrpc_host_drain(host, host->config.drain);
-  }
-}
-
-static void on_quiet(void *ud) {
-  check_end(ud);
-}
-
 static void serve(mrpc_host *host) {
   host->state = MRPC_HOST_SERVING;
-  each_endpoint(host, open_endpoint);
+  mrpc_host_each(host, open_endpoint);
   if (host->config.on_ready) host->config.on_ready(host, host->config.ud);
-  check_end(host);
+  mrpc_host_check_end(host);
 }
 
 static void on_report(const mrpc_report *report, void *ud) {
@@ -326,70 +301,6 @@ int mrpc_host_step(mrpc_host *host, uint64_t budget_us) {
   if (rc) return rc;
   mrpc_loop_step(host->loop, budget_us);
   return host->state == MRPC_HOST_ENDED ? MRPC_ECLOSED : MRPC_OK;
-}
-
-void mrpc_host_note_close(mrpc_host *host, mrpc_conn *conn) {
-  mrpc_admin_add_stats(&host->ended, conn->peer);
-  if (host->state == MRPC_HOST_SERVING)
-    each_endpoint(host, mrpc_endpoint_resume);
-  check_end(host);
-}
-
-/* The end. */
-
-static mrpc_conn *first_stream(mrpc_host *host) {
-  mrpc_link *streams = &host->loop->streams;
-  if (mrpc_list_is_empty(streams)) return NULL;
-  return mrpc_list_of(streams->next, mrpc_conn, link);
-}
-
-static void close_streams(mrpc_host *host) {
-  for (mrpc_conn *conn; (conn = first_stream(host)) != NULL;)
-    mrpc_conn_close(conn);
-}
-
-static uint64_t count_calls(const mrpc_host *host) {
-  mrpc_peer_stats sums = {0};
-  const mrpc_link *streams = &host->loop->streams;
-  for (mrpc_link *l = streams->next; l != streams; l = l->next)
-    mrpc_admin_add_stats(&sums, mrpc_list_of(l, mrpc_conn, link)->peer);
-  return sums.in_flight;
-}
-
-static void on_deadline(mrpc_timer *timer) {
-  mrpc_host *host = mrpc_list_of(timer, mrpc_host, deadline);
-  char cut[24];
-  host->cut = count_calls(host);
-  snprintf(cut, sizeof cut, "%llu", (unsigned long long)host->cut);
-  mrpc_log(host->env, MRPC_LOG_WARN, "the drain has passed its deadline",
-           "calls_cut", cut, NULL);
-  mrpc_host_stop(host);
-}
-
-void mrpc_host_drain(mrpc_host *host, double seconds) {
-  if (host->state >= MRPC_HOST_DRAINING) return;
-  host->state = MRPC_HOST_DRAINING;
-  each_endpoint(host, mrpc_endpoint_close);
-  mrpc_link *streams = &host->loop->streams;
-  for (mrpc_link *l = streams->next, *next; l != streams; l = next) {
-    next = l->next;
-    mrpc_conn *conn = mrpc_list_of(l, mrpc_conn, link);
-    if (conn->peer)
-      mrpc_conn_drain(conn);
-    else
-      mrpc_conn_close(conn);
-  }
-  uint64_t at = mrpc_env_after(host->env, seconds);
-  if (at != UINT64_MAX)
-    mrpc_timer_start(&host->env->timers, &host->deadline, at);
-  if (host->runtime) mrpc_runtime_shutdown(host->runtime, on_quiet, host);
-  check_end(host);
-}
-
-void mrpc_host_stop(mrpc_host *host) {
-  each_endpoint(host, mrpc_endpoint_close);
-  if (host->state != MRPC_HOST_ENDED) end(host);
-  close_streams(host);
 }
 
 void mrpc_host_signal(mrpc_host *host, int what) {

@@ -18,6 +18,7 @@
 #include "transport/loop.h"
 
 struct mrpc_conn;
+struct mrpc_endpoint;
 struct mrpc_sampler;
 typedef struct mrpc_luv mrpc_luv;
 struct mrpc_watch;
@@ -63,6 +64,12 @@ struct mrpc_host {
 /* Keeps a phrase as the host's error; answers `code`. */
 int mrpc_host_fail(mrpc_host *host, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Calls `fn` for each endpoint, which mustn't go meanwhile. */
+void mrpc_host_each(mrpc_host *host, void (*fn)(struct mrpc_endpoint *));
+/* Ends the host if nothing is left to do; end.c. */
+void mrpc_host_check_end(mrpc_host *host);
+/* The deadline of a drain. */
+void mrpc_host_deadline(mrpc_timer *timer);
 /* A conversation has ended: adds up its counters, lets a waiting connection
  * in, and ends the host when it was the last one. */
 void mrpc_host_note_close(mrpc_host *host, struct mrpc_conn *conn);
