@@ -67,6 +67,7 @@ struct mrpc_runtime {
   uint32_t spawned;   /* tasks of rpc.spawn that exist */
 
   mrpc_link peers;              /* those that have an object; peer.c */
+  uint64_t encodings;           /* messages that topics have written */
   mrpc_link hooks[MRPC_EVENTS]; /* of rpc.on; event.c */
   uint32_t hook_tasks;          /* that run them */
   bool is_shut;                 /* the host takes no more work */

@@ -148,6 +148,7 @@ static int publish(lua_State *L) {
   lua_getiuservalue(L, 1, 1);
   const char *name = lua_tostring(L, -1);
   const mrpc_buf *text = mrpc_message_write(L, 2);
+  rt->encodings++;
   lua_Integer sent = push_to_all(rt->env, t, name, text);
   lua_pushinteger(L, sent);
   return 1;
