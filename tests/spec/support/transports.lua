@@ -14,6 +14,8 @@ end
 transports.list = {
   transport("http", "http://127.0.0.1:0"),
   transport("http+unix", "http+unix:DIR/http.sock"),
+  transport("ws", "http://127.0.0.1:0", "ws"),
+  transport("ws+unix", "http+unix:DIR/ws.sock", "ws"),
   transport("tcp, line", "tcp://127.0.0.1:0", "line"),
   transport("tcp, header", "tcp://127.0.0.1:0", "header"),
   transport("unix, line", "unix:DIR/line.sock", "line"),
@@ -28,7 +30,7 @@ local Session = {}
 Session.__index = Session
 
 ---@param connection Conn
----@param framing string "line" or "header"
+---@param framing string "line", "header" or "ws"
 ---@return Session
 function transports.stream(connection, framing)
   return setmetatable({ connection = connection, wire = wire[framing] }, Session)
@@ -124,6 +126,7 @@ end
 ---@param url string
 ---@param framing string?
 function transports.open(url, framing)
+  if framing == "ws" then return transports.stream(wire.ws.open(conn.open(url)), "ws") end
   if url:find("^http") then return transports.http(url) end
   return transports.stream(conn.open(url), framing or "line")
 end

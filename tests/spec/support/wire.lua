@@ -1,5 +1,6 @@
 -- How messages look on the wire: newline-delimited, with Content-Length, in
--- HTTP. Each takes messages from a connection (support.conn) as they come.
+-- HTTP, in frames of a WebSocket. Each takes messages from a connection
+-- (support.conn) as they come.
 local wire = {}
 
 -- One message a line.
@@ -135,6 +136,106 @@ function wire.http.read(connection, seconds, method)
     response.body = connection:rest(seconds)
   end
   return response
+end
+
+-- WebSocket, the client's side, after `wire.ws.open`.
+wire.ws = { TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 }
+
+-- A masked frame; the mask is zero, so the payload stands there as it is.
+---@param payload string
+---@param opcode integer? text
+---@param more boolean? it is not the last of its message
+---@return string
+function wire.ws.frame(payload, opcode, more)
+  local first = (more and 0 or 0x80) | (opcode or wire.ws.TEXT)
+  local head
+  if #payload < 126 then
+    head = string.pack(">BB", first, 0x80 | #payload)
+  elseif #payload < 65536 then
+    head = string.pack(">BBI2", first, 0x80 | 126, #payload)
+  else
+    head = string.pack(">BBI8", first, 0x80 | 127, #payload)
+  end
+  return head .. "\0\0\0\0" .. payload
+end
+
+---@param text string
+---@return string
+function wire.ws.wrap(text)
+  return wire.ws.frame(text)
+end
+
+-- The request that opens a WebSocket, and what its key must be answered with.
+---@param fields table? as in wire.http.wrap
+---@param path string?
+---@return string request, string accept
+function wire.ws.handshake(fields, path)
+  local all = {
+    ["Content-Type"] = false, ["Content-Length"] = false,
+    Upgrade = "websocket", Connection = "Upgrade",
+    ["Sec-WebSocket-Version"] = "13",
+    ["Sec-WebSocket-Key"] = "dGhlIHNhbXBsZSBub25jZQ==",
+  }
+  for name, field in pairs(fields or {}) do all[name] = field end
+  return wire.http.wrap(nil, all, ("GET %s HTTP/1.1"):format(path or "/")),
+    "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+end
+
+-- Makes a WebSocket of a connection to an HTTP listener.
+---@param connection Conn
+---@param fields table?
+---@return Conn
+function wire.ws.open(connection, fields)
+  local request, accept = wire.ws.handshake(fields)
+  connection:send(request)
+  local block = read_block(connection, nil, "the answer to a handshake")
+  assert(block:find("^HTTP/1%.1 101 ") and block:find(accept, 1, true), block)
+  return connection
+end
+
+-- The next frame: opcode, payload, whether it is the last of its message.
+---@param connection Conn
+---@param seconds number?
+---@return integer, string, boolean
+function wire.ws.read_frame(connection, seconds)
+  local first, size = read_body(connection, 2, seconds):byte(1, 2)
+  assert(size < 128, "a server must not mask")
+  if size == 126 then size = string.unpack(">I2", read_body(connection, 2, seconds)) end
+  if size == 127 then size = string.unpack(">I8", read_body(connection, 8, seconds)) end
+  return first & 15, read_body(connection, size, seconds), first & 0x80 ~= 0
+end
+
+-- The next message; pings are answered on the way.
+---@param connection Conn
+---@param seconds number?
+---@return string
+function wire.ws.read(connection, seconds)
+  local parts = {}
+  while true do
+    local opcode, payload, is_last = wire.ws.read_frame(connection, seconds)
+    if opcode == wire.ws.CLOSE then
+      local code = #payload > 1 and string.unpack(">I2", payload) or "no code"
+      error(("closed with %s %q"):format(code, payload:sub(3)), 2)
+    elseif opcode == wire.ws.PING then
+      connection:send(wire.ws.frame(payload, wire.ws.PONG))
+    elseif opcode <= wire.ws.BINARY then
+      parts[#parts + 1] = payload
+      if is_last then return table.concat(parts) end
+    end
+  end
+end
+
+-- Waits for a close frame, over messages before it: code and reason.
+---@param connection Conn
+---@param seconds number?
+---@return integer?, string
+function wire.ws.read_close(connection, seconds)
+  while true do
+    local opcode, payload = wire.ws.read_frame(connection, seconds)
+    if opcode == wire.ws.CLOSE then
+      return #payload > 1 and string.unpack(">I2", payload) or nil, payload:sub(3)
+    end
+  end
 end
 
 return wire
