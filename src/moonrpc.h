@@ -261,7 +261,8 @@ int mrpc_framing_http_client(mrpc_env *env, const mrpc_limits *limits,
                              const char *host, const char *path,
                              mrpc_framing **out);
 /* WebSocket, client side. `subprotocols` may be NULL, else it is a
- * NULL-terminated list, the preferred first. What is said before the server
+ * NULL-terminated list, the preferred first, that must outlive the framing.
+ * What is said before the server
  * has agreed is held until then. */
 int mrpc_framing_ws_client(mrpc_env *env, const mrpc_limits *limits,
                            const char *host, const char *path,

@@ -60,7 +60,10 @@ static void explain(const client *c, const mrpc_conn *conn) {
   const mrpc_framing *f = mrpc_peer_framing(conn->peer);
   const char *url = c->url.text, *said = "";
   int status = 0;
-  if (mrpc_url_is_http(&c->url) && !mrpc_url_is_ws(&c->url)) {
+  if (mrpc_url_is_ws(&c->url)) {
+    status = mrpc_ws_client_status(f);
+    said = mrpc_ws_client_said(f);
+  } else if (mrpc_url_is_http(&c->url)) {
     status = mrpc_http_client_status(f);
     said = mrpc_http_client_said(f);
   }

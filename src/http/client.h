@@ -13,4 +13,9 @@ int mrpc_http_client_status(const mrpc_framing *f);
  * nothing, or in HTML. Lives as long as the framing. */
 const char *mrpc_http_client_said(const mrpc_framing *f);
 
+/* The same of a WebSocket client while its handshake isn't through; then 0
+ * and "". */
+int mrpc_ws_client_status(const mrpc_framing *f);
+const char *mrpc_ws_client_said(const mrpc_framing *f);
+
 #endif
