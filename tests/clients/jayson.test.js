@@ -1,11 +1,13 @@
 #!/usr/bin/env -S node --test-reporter=./tests/clients/tap.mjs
-// jayson: HTTP with batches, newline-delimited TCP.
+// jayson: HTTP with batches, newline-delimited TCP, WebSocket.
 'use strict';
 const assert = require('node:assert/strict');
 const { promisify } = require('node:util');
-const { before, describe, it } = require('node:test');
+const { once } = require('node:events');
+const { before, after, it } = require('node:test');
 const jayson = require('jayson');
-const { serve } = require('./support');
+const WebSocket = require('ws');
+const { describe, serve } = require('./support');
 
 // The same calls on every transport. jayson wants single calls and batches, and
 // gives whole answers.
@@ -85,5 +87,18 @@ describe('jayson', () => {
 
   describe('over TCP', () => {
     speaks(() => jayson.client.tcp({ host: '127.0.0.1', port: Number(new URL(tcp).port) }));
+  });
+
+  describe('over WebSocket', () => {
+    let ws;
+
+    before(async () => {
+      ws = new WebSocket(http.replace('http', 'ws'));
+      await once(ws, 'open');
+    });
+
+    after(() => ws.terminate());
+
+    speaks(() => jayson.client.websocket({ ws }));
   });
 });

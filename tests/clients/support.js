@@ -1,22 +1,25 @@
-// What the tests of clients need: the program on free ports, a deadline, and an
+// What the tests of clients need: the program on free ports, deadlines, and an
 // end of both. MOONRPC names the program, MOONRPC_PATIENCE the seconds that a
-// file of tests may take.
+// test may take.
 'use strict';
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { after } = require('node:test');
+const { after, describe } = require('node:test');
 
 const PROGRAM = process.env.MOONRPC || 'build/moonrpc';
-const PATIENCE = Number(process.env.MOONRPC_PATIENCE || 60) * 1000;
+const PATIENCE = Number(process.env.MOONRPC_PATIENCE || 15) * 1000;
 
 const running = new Set();
 
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 setTimeout(() => {
-  console.error(`not done after ${PATIENCE / 1000} s`);
+  console.error('the tests came to no end');
   process.exit(1);
-}, PATIENCE).unref();
+}, 4 * PATIENCE).unref();
+
+// As that of node:test, with a deadline that its tests inherit.
+const suite = (name, fn) => describe(name, { timeout: PATIENCE }, fn);
 
 // Starts the program; `err` of the result is what it has logged so far.
 function start(args) {
@@ -41,10 +44,10 @@ async function finish(child, code = 0) {
   assert.doesNotMatch(child.err, /Sanitizer|runtime error:/);
 }
 
-const servers = [];
+const servers = new Map(); // by their addresses
 
 after(async () => {
-  for (const child of servers) {
+  for (const child of new Set(servers.values())) {
     child.kill('SIGTERM');
     await finish(child);
   }
@@ -63,9 +66,12 @@ async function serve(dir, ...listen) {
   while (urls().length < listen.length) {
     await Promise.race([once(child, 'log'), gone]);
   }
-  servers.push(child);
+  for (const url of urls()) servers.set(url, child);
   return urls();
 }
+
+// The program that serves at an address.
+const serving = (url) => servers.get(url);
 
 // Starts the program with its stdin and stdout as the wire.
 function serveStdio(dir, framing = 'header') {
@@ -79,4 +85,4 @@ function deferred() {
   return self;
 }
 
-module.exports = { serve, serveStdio, finish, deferred };
+module.exports = { describe: suite, serve, serving, serveStdio, finish, deferred };

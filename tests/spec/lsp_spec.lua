@@ -1,0 +1,163 @@
+-- examples/lsp: what an editor and the language server say to each other.
+-- tests/clients has real editors do the same.
+local cjson = require "cjson"
+local support = require "support"
+local client, conn, files, transports = support.client, support.conn, support.files,
+  support.transports
+
+local URI = "file:///work/hello.lua"
+
+-- A server on stdio and a client that speaks to it.
+local function start()
+  local self = support.serve("examples/lsp", { listen = { "stdio:?framing=header" }, stdin = true })
+  return client.over(transports.stream(conn.stdio(self), "header")), self
+end
+
+local function params(fields)
+  return cjson.encode(fields)
+end
+
+local function place(line, character)
+  return { textDocument = { uri = URI }, position = { line = line, character = character } }
+end
+
+describe("the language server", function()
+  local editor, server
+
+  before_each(function() editor, server = start() end)
+  after_each(support.clean)
+
+  local function initialize(root)
+    return editor:result("initialize", params { processId = 1, rootUri = root or cjson.null,
+      capabilities = {} })
+  end
+
+  -- Sends a notification about the document, and waits for its diagnostics.
+  local function diagnostics_after(method, fields)
+    editor:notify("textDocument/" .. method, params(fields))
+    local told = cjson.decode(editor.session:next())
+    assert.equal("textDocument/publishDiagnostics", told.method)
+    assert.equal(URI, told.params.uri)
+    return told.params.diagnostics, told.params
+  end
+
+  local function open(text)
+    return diagnostics_after("didOpen",
+      { textDocument = { uri = URI, languageId = "lua", version = 1, text = text } })
+  end
+
+  local function change(changes)
+    return diagnostics_after("didChange",
+      { textDocument = { uri = URI, version = 2 }, contentChanges = changes })
+  end
+
+  local function complete(line, character)
+    local labels = {}
+    local items = editor:result("textDocument/completion", params(place(line, character)))
+    for _, item in ipairs(items) do
+      labels[#labels + 1] = item.label
+    end
+    return labels
+  end
+
+  it("wants initialize first, and once", function()
+    assert.equal(-32002, editor:failure("textDocument/hover", params(place(0, 0))).code)
+    assert.equal(-32002, editor:failure("shutdown").code)
+    assert.equal(2, initialize().capabilities.textDocumentSync.change)
+    assert.equal(-32600, editor:failure("initialize", params { capabilities = {} }).code)
+  end)
+
+  it("tells where a document is wrong, until it is mended", function()
+    initialize()
+    local faults, told = open("local x = 1\nlocal = 2\n")
+    assert.equal(1, told.version)
+    assert.equal(1, #faults)
+    assert.same({ line = 1, character = 0 }, faults[1].range.start)
+    assert.equal("<name> expected near '='", faults[1].message)
+    local from = { line = 1, character = 6 }
+    faults, told = change { { range = { start = from, ["end"] = from }, text = "y " } }
+    assert.same({ 2, {} }, { told.version, faults })
+    assert.same({}, diagnostics_after("didClose", { textDocument = { uri = URI } }))
+    assert.equal(-32602, editor:failure("textDocument/hover", params(place(0, 0))).code)
+  end)
+
+  it("takes changes beyond a line's end and behind the last line", function()
+    initialize()
+    open("a")
+    local far = { line = 9, character = 9 }
+    assert.same({}, change {
+      { range = { start = { line = 0, character = 99 }, ["end"] = far }, text = " = 1\nstr" },
+      { range = { start = far, ["end"] = far }, text = " = 2" },
+      { range = { start = { line = 1, character = 3 }, ["end"] = { line = 1, character = 3 } },
+        text = "ing" },
+    })
+    assert.matches("^`string`: table", editor:result("textDocument/hover",
+      params(place(1, 2))).contents.value)
+  end)
+
+  it("counts columns in units of UTF-16", function()
+    initialize()
+    open('local s = "𝄞ö" .. str')
+    assert.same({ "string" }, complete(0, 22))
+    change { { text = "",
+      range = { start = { line = 0, character = 11 }, ["end"] = { line = 0, character = 14 } } } }
+    assert.same({ "string" }, complete(0, 19))
+  end)
+
+  it("completes and explains what this Lua has", function()
+    initialize()
+    open("#!/usr/bin/lua\nlocal foobar = string.f\nfo\n = rpc.sl\nx = nothing.")
+    assert.same({ "find", "format" }, complete(1, 23))
+    assert.same({ "foobar", "for" }, complete(2, 2))
+    assert.same({ "sleep" }, complete(3, 9))
+    assert.same({}, complete(4, 12))
+    assert.equal(cjson.null, editor:result("textDocument/hover", params(place(1, 8))))
+  end)
+
+  it("finds functions in the files below the root", function()
+    local root = files.temp { ["a b/c.lua"] = "x = 1\nlocal function greet() end",
+      ["d.lua"] = "function M.Greet() end function M.greet() end",
+      ["e.txt"] = "function greet() end" }
+    initialize("file://" .. root)
+    local found = editor:result("workspace/symbol", params { query = "greet" })
+    table.sort(found, function(a, b) return a.name < b.name end)
+    assert.equal(2, #found)
+    assert.equal("M.Greet", found[1].name)
+    assert.equal("file://" .. root .. "/a%20b/c.lua", found[2].location.uri)
+    assert.same({ line = 1, character = 15 }, found[2].location.range.start)
+    assert.same({}, editor:result("workspace/symbol", params { query = "nobody" }))
+  end)
+
+  it("shuts down, then exits with 0", function()
+    initialize()
+    assert.equal(cjson.null, editor:result("shutdown"))
+    assert.equal(-32600, editor:failure("textDocument/hover", params(place(0, 0))).code)
+    editor:notify("exit")
+    assert.equal(0, (server:wait_exit()))
+  end)
+
+  it("exits with 1 when nobody has shut it down", function()
+    initialize()
+    editor:notify("exit")
+    assert.equal(1, (server:wait_exit()))
+  end)
+end)
+
+describe("the language server on a socket", function()
+  after_each(support.clean)
+
+  it("keeps editors apart, and goes on when one leaves", function()
+    local server = support.serve("examples/lsp",
+      { listen = { "tcp://127.0.0.1:0?framing=header" } })
+    local one = client.open(server.urls[1], "header")
+    local other = client.open(server.urls[1], "header")
+    one:result("initialize", params { capabilities = {} })
+    assert.equal(-32002, other:failure("shutdown").code)
+    one:result("shutdown")
+    one:notify("exit")
+    assert.equal("", one.session.connection:rest())
+    other:result("initialize", params { capabilities = {} })
+    assert.equal(cjson.null, other:result("shutdown"))
+    assert.is_nil(server.code)
+  end)
+end)
