@@ -201,6 +201,15 @@ bool mrpc_call_is_cancelled(const mrpc_call *call);
 /* Runs `fn(call, ud)` once when that happens. */
 void mrpc_call_on_cancel(mrpc_call *call, mrpc_call_fn fn, void *ud);
 
+/* Tells the caller how far it is, if its params ask for that: `json` is what a
+ * $/progress notification bears beside the token that stood in workDoneToken,
+ * partialResultToken or progressToken; or, where _meta.progressToken asked for
+ * notifications/progress, an object whose members stand beside it (of a number
+ * the member `progress` is made, else MRPC_EINVAL). MRPC_ENOTFOUND: it didn't
+ * ask, or doesn't wait any more. MRPC_ESTATE and MRPC_ELIMIT as for
+ * mrpc_peer_notify. */
+int mrpc_call_progress(mrpc_call *call, const char *json, size_t len);
+
 /* Answers with a JSON text, which is sent as it is: it must be valid. */
 int mrpc_call_reply(mrpc_call *call, const char *json, size_t len);
 /* Answers with an error. A code of the host's own (MRPC_BUSY, ...) is sent as

@@ -17,6 +17,7 @@
 #include "json/parse.h"
 #include "rpc/entry.h"
 #include "rpc/envelope.h"
+#include "rpc/keep.h"
 #include "rpc/pool.h"
 
 static void finish(mrpc_batch *batch);
@@ -163,7 +164,7 @@ static bool keep_ids(mrpc_batch *batch) {
 /* Keeps the message beyond the receive that it came with. */
 static bool keep_text(mrpc_batch *batch) {
   mrpc_doc *doc = &batch->loan->doc;
-  if (!keep_ids(batch)) return false;
+  if (!keep_ids(batch) || mrpc_keep_headers(batch)) return false;
   batch->text = mrpc_mem_copy(&batch->peer->env->mem, doc->text, doc->len);
   if (!batch->text) return false;
   batch->text_len = doc->len;

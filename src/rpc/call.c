@@ -13,6 +13,7 @@
 
 #include "rpc/batch.h"
 #include "rpc/envelope.h"
+#include "rpc/keep.h"
 #include "rpc/pool.h"
 
 mrpc_call *mrpc_call_new(mrpc_batch *batch, uint32_t id, bool is_notification) {
@@ -32,7 +33,7 @@ mrpc_call *mrpc_call_new(mrpc_batch *batch, uint32_t id, bool is_notification) {
   call->is_notification = is_notification;
   call->is_cancelled = false;
   call->is_done = false;
-  call->owns_id = false;
+  call->owns = 0;
   call->batch = NULL;
   if (!is_notification) {
     call->batch = batch;
@@ -46,37 +47,12 @@ mrpc_call *mrpc_call_new(mrpc_batch *batch, uint32_t id, bool is_notification) {
 }
 
 void mrpc_call_park(mrpc_call *call) {
+  mrpc_keep(call);
   call->doc = NULL;
   call->params = MRPC_NO_NODE;
   call->method = "";
   call->method_len = 0;
   call->ended = NULL;
-  if (call->id_len <= sizeof call->own_id) {
-    memcpy(call->own_id, call->id, call->id_len);
-    call->id = call->own_id;
-    return;
-  }
-  char *copy = mrpc_mem_copy(&call->dispatch->env->mem, call->id, call->id_len);
-  call->owns_id = copy != NULL;
-  if (copy) {
-    call->id = copy;
-    if (call->peer) call->peer->kept_ids += call->id_len;
-    return;
-  }
-  call->id = "";
-  call->id_len = 0;
-  if (call->peer) mrpc_peer_lose(call->peer);
-}
-
-static void drop_id(mrpc_call *call) {
-  if (call->owns_id) {
-    mrpc_mem_free(&call->dispatch->env->mem, (char *)(uintptr_t)call->id,
-                  call->id_len + 1);
-    if (call->peer) call->peer->kept_ids -= call->id_len;
-  }
-  call->owns_id = false;
-  call->id = "";
-  call->id_len = 0;
 }
 
 void mrpc_call_cancel(mrpc_call *call, bool is_silent) {
@@ -137,7 +113,7 @@ void mrpc_call_on_cancel(mrpc_call *call, mrpc_call_fn fn, void *ud) {
 static void end(mrpc_call *call, bool is_answered) {
   mrpc_peer *peer = call->peer;
   if (call->ended) *call->ended = true;
-  drop_id(call);
+  if (call->owns) mrpc_keep_drop(call);
   mrpc_list_remove(&call->in_peer);
   if (peer) peer->stats.in_flight--;
   if (call->batch) mrpc_batch_settle(call->batch, call, is_answered);

@@ -15,6 +15,7 @@
 #define MRPC_RPC_CALL_H
 
 #include "base/buf.h"
+#include "framing/framing.h"
 #include "json/document.h"
 
 enum { MRPC_NO_NODE = UINT32_MAX };
@@ -38,6 +39,11 @@ void mrpc_call_undo_result(mrpc_call *call);
  * need not be valid UTF-8. */
 int mrpc_call_fail(mrpc_call *call, int64_t code, const char *message,
                    size_t message_len, const char *data, size_t data_len);
+
+/* The header fields of the request that carries this call (HTTP) or that
+ * opened the conversation (WebSocket), ended by a NULL name; NULL where there
+ * are none. Valid while the call is. */
+const mrpc_header_field *mrpc_call_headers(const mrpc_call *call);
 
 /* The raw id as it came, "" for a notification. */
 const char *mrpc_call_id(const mrpc_call *call, size_t *len);

@@ -23,6 +23,7 @@
 #include "rpc/peer.h"
 
 typedef struct mrpc_batch mrpc_batch;
+typedef struct mrpc_headers mrpc_headers;
 
 /* A document that is on loan from the pool, or free in it. */
 typedef struct mrpc_loan {
@@ -77,7 +78,11 @@ struct mrpc_call {
   bool is_notification;
   bool is_cancelled;
   bool is_done; /* answered into `stash` */
-  bool owns_id; /* `id` is allocated, with a byte more than id_len */
+  bool is_meta; /* the token stood in _meta */
+  uint8_t owns; /* what is allocated, see keep.h; texts with a byte more */
+  char *token;  /* raw; these three only where `owns` says so */
+  size_t token_len;
+  mrpc_headers *headers;
   char own_id[MRPC_OWN_ID];
 };
 
@@ -90,12 +95,13 @@ struct mrpc_batch {
   size_t text_len;
   uint32_t *ids; /* nodes of the ids of the entries left then, with it */
   uint32_t id_count;
-  uint64_t token;   /* of the framing */
-  uint32_t next;    /* node of the next entry */
-  uint32_t left;    /* entries not yet read */
-  uint32_t waiting; /* requests in `order` that have no answer yet */
-  size_t stashed;   /* bytes in the stashes */
-  size_t bound;     /* of the whole reply */
+  mrpc_headers *headers; /* once a call keeps them, or it had to queue */
+  uint64_t token;        /* of the framing */
+  uint32_t next;         /* node of the next entry */
+  uint32_t left;         /* entries not yet read */
+  uint32_t waiting;      /* requests in `order` that have no answer yet */
+  size_t stashed;        /* bytes in the stashes */
+  size_t bound;          /* of the whole reply */
   mrpc_buf reply;
   mrpc_batch *next_free;
   bool is_array;
@@ -139,7 +145,7 @@ struct mrpc_peer {
   const mrpc_doc *answer_doc; /* while an answer is delivered */
   uint32_t answer_node;
   mrpc_peer_stats stats;
-  size_t kept_ids; /* bytes of the ids that calls in flight had to allocate */
+  size_t kept;     /* bytes that calls in flight have allocated; see keep.c */
   unsigned warned; /* a bit for each mrpc_warning that was logged */
 
   mrpc_timer timer;  /* the earliest of these; always started */
@@ -169,11 +175,11 @@ struct mrpc_peer {
 
 /* Of peer.c and life.c. */
 
-/* Are as many calls in flight as may be? An id is output to come, so that long
- * ones are bounded as output is. */
+/* Are as many calls in flight as may be? What they keep is bounded as output
+ * is: an id is output to come. */
 static inline bool mrpc_peer_is_full(const mrpc_peer *peer) {
   return peer->stats.in_flight >= peer->limits.in_flight ||
-         peer->kept_ids > peer->limits.output;
+         peer->kept > peer->limits.output;
 }
 
 /* Gives a reply to the framing; `len` 0 is none. mrpc_peer_changed follows. */

@@ -10,6 +10,7 @@
 #include "rpc/cancel.h"
 #include "rpc/envelope.h"
 #include "rpc/id.h"
+#include "rpc/keep.h"
 #include "rpc/pending.h"
 
 /* A method's name as decoded; `copy` is to be freed when it isn't NULL. */
@@ -109,6 +110,13 @@ static bool admit(mrpc_batch *batch, const mrpc_envelope *e,
   return false;
 }
 
+/* The call isn't answered yet, and its message goes. */
+static void park(mrpc_batch *batch, mrpc_call *call) {
+  if (mrpc_keep_headers(batch)) mrpc_peer_lose(batch->peer);
+  if (batch->headers) mrpc_keep_share(call, batch);
+  mrpc_call_park(call);
+}
+
 static void start(mrpc_batch *batch, const mrpc_envelope *e,
                   const mrpc_method *method, const name *called) {
   bool is_notification = e->kind == MRPC_ENVELOPE_NOTIFICATION;
@@ -123,8 +131,9 @@ static void start(mrpc_batch *batch, const mrpc_envelope *e,
   call->method = called->text;
   call->method_len = called->len;
   batch->has_started = true;
+  if (batch->headers) mrpc_keep_share(call, batch);
   method->start(call, method->ud);
-  if (!ended) mrpc_call_park(call);
+  if (!ended) park(batch, call);
 }
 
 static void run_method(mrpc_batch *batch, const mrpc_envelope *e) {

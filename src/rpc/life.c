@@ -87,7 +87,7 @@ static void cancel_calls(mrpc_peer *peer) {
     mrpc_list_of(link, mrpc_call, in_peer)->peer = NULL;
   }
   peer->stats.in_flight = 0;
-  peer->kept_ids = 0;
+  peer->kept = 0;
   while (!mrpc_list_is_empty(&gone)) {
     mrpc_link *link = gone.next;
     mrpc_list_remove(link);

@@ -31,6 +31,9 @@ bool mrpc_peer_can_push(const mrpc_peer *peer);
  * MRPC_ESTATE where the transport can't carry it, MRPC_ELIMIT as for
  * mrpc_peer_notify. */
 int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len);
+/* The header fields of the handshake that opened the conversation (WebSocket),
+ * ended by a NULL name; NULL where there was none. */
+const mrpc_header_field *mrpc_peer_headers(const mrpc_peer *peer);
 /* A place for the watcher of the dispatch (mrpc_dispatch_watch). */
 void *mrpc_peer_script(const mrpc_peer *peer);
 void mrpc_peer_set_script(mrpc_peer *peer, void *script);

@@ -4,6 +4,8 @@
  * that one large message doesn't weigh on the host for ever. */
 #include "rpc/pool.h"
 
+#include "rpc/keep.h"
+
 enum {
   MAX_CALLS = 256,
   MAX_BATCHES = 8,
@@ -120,6 +122,7 @@ mrpc_batch *mrpc_pool_take_batch(mrpc_peer *peer) {
 void mrpc_pool_give_batch(mrpc_batch *batch) {
   mrpc_dispatch *dispatch = batch->peer->dispatch;
   mrpc_pool_give_loan(batch);
+  if (batch->headers) mrpc_keep_release(batch);
   mrpc_list_remove(&batch->link);
   mrpc_buf_truncate(&batch->reply, 0);
   mrpc_buf_relax(&batch->reply, KEEP_REPLY);

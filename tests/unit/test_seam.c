@@ -122,7 +122,7 @@ static void show_outcomes(void) {
 /* HTTP: answers that wait for their turn are held, too, and a drain is the
  * framing's to end. */
 static void post(talk *t, const char *body) {
-  char say[1000];
+  char say[2000];
   snprintf(say, sizeof say,
            "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
            "Content-Length: %zu\r\n\r\n%s",
@@ -136,15 +136,15 @@ static int make_http(mrpc_env *env, const mrpc_limits *limits,
 }
 
 static void http(void) {
-  talk t = {.framing = make_http, .limits.output = 100};
-  char body[300];
+  talk t = {.framing = make_http, .limits.output = 1000};
+  char body[1300];
   mrpc_peer_stats stats;
   talk_begin(&t);
   post(&t, REQ("wait", "[\"a\"]", "1"));
-  snprintf(body, sizeof body, REQ("echo", "[\"%0100d\"]", "2"), 0);
+  snprintf(body, sizeof body, REQ("echo", "[\"%01000d\"]", "2"), 0);
   post(&t, body);
   mrpc_peer_get_stats(t.peer, &stats);
-  ok(stats.held > 100 && !mrpc_peer_wants_read(t.peer),
+  ok(stats.held > 1000 && !mrpc_peer_wants_read(t.peer),
      "an answer that waits for its turn counts");
   talk_release(&t, "\"a\"");
   const char *got = talk_take(&t);
