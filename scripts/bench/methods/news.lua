@@ -1,13 +1,14 @@
 -- A topic that those who joined read: notifications of 200 bytes each.
+local topic = rpc.topic("news")
 local before = '{"jsonrpc":"2.0","method":"news","params":[1000000,"'
 local text = ("x"):rep(200 - #before - #'"]}')
 
 return {
   join = function()
-    rpc.topic("news"):add(rpc.peer())
+    topic:add(rpc.peer())
     return true
   end,
   publish = function(sequence)
-    rpc.topic("news"):publish("news", { sequence, text })
+    topic:publish("news", { sequence, text })
   end,
 }
