@@ -500,7 +500,8 @@ typedef struct mrpc_host_config {
   mrpc_host_fn on_ready;   /* the first load has ended, calls are taken */
   mrpc_report_fn on_report; /* a load has ended */
   mrpc_exit_fn on_exit;     /* NULL: scripts can't ask for the end */
-  void *ud;                 /* of all three */
+  mrpc_host_fn on_signal;   /* for MRPC_HOST_TELL, on the loop's thread */
+  void *ud;                 /* of all four */
 
   /* What a config file says beyond that, for the program to use. */
   const char *const *listen; /* addresses, NULL-terminated; may be NULL */
@@ -560,7 +561,12 @@ void mrpc_host_stop(mrpc_host *host);
 int mrpc_host_reload(mrpc_host *host, bool everything);
 
 /* Asks for one of these soon. Signal handlers and other threads may call it. */
-enum { MRPC_HOST_DRAIN = 1, MRPC_HOST_STOP = 2, MRPC_HOST_RELOAD = 4 };
+enum {
+  MRPC_HOST_DRAIN = 1,
+  MRPC_HOST_STOP = 2,
+  MRPC_HOST_RELOAD = 4,
+  MRPC_HOST_TELL = 8 /* runs on_signal of the config */
+};
 void mrpc_host_signal(mrpc_host *host, int what);
 
 /* A connection that we opened. `peer` is NULL when it failed, see

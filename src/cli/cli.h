@@ -12,9 +12,10 @@
 /* Exit codes. */
 enum {
   EXIT_DONE = 0,
-  EXIT_FAULT = 1,      /* an error was the answer; methods have faults */
-  EXIT_USAGE = 2,      /* the command line or a config file is wrong */
-  EXIT_UNREACHABLE = 3 /* nobody there, or no answer in time */
+  EXIT_FAULT = 1,        /* an error was the answer; methods have faults */
+  EXIT_USAGE = 2,        /* the command line or a config file is wrong */
+  EXIT_UNREACHABLE = 3,  /* nobody there, or no answer in time */
+  EXIT_INTERRUPTED = 130 /* by SIGINT or SIGTERM, as shells say it */
 };
 
 /* A command's own help, and how it runs. `argv[0]` is the command's name. */
@@ -25,7 +26,7 @@ typedef struct command {
   int (*run)(const struct command *self, int argc, char **argv);
 } command;
 
-extern const command cli_serve, cli_call, cli_check, cli_methods;
+extern const command cli_serve, cli_call, cli_listen, cli_check, cli_methods;
 
 /* options.c. */
 

@@ -8,8 +8,8 @@
 
 #include "cli/cli.h"
 
-static const command *const commands[] = {&cli_serve, &cli_call, &cli_check,
-                                          &cli_methods};
+static const command *const commands[] = {&cli_serve, &cli_call, &cli_listen,
+                                          &cli_check, &cli_methods};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void show_help(FILE *to) {

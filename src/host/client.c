@@ -55,6 +55,10 @@ static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
                                  out);
 }
 
+static bool is_plain_http(const client *c) {
+  return mrpc_url_is_http(&c->url) && !mrpc_url_is_ws(&c->url);
+}
+
 /* Leaves what was wrong with the connection in the host's error. */
 static void explain(const client *c, const mrpc_conn *conn) {
   const mrpc_framing *f = mrpc_peer_framing(conn->peer);
@@ -79,10 +83,14 @@ static void explain(const client *c, const mrpc_conn *conn) {
     mrpc_host_fail(c->host, MRPC_OK, "%s: %s", url, f->error);
 }
 
+/* A server takes a mere end for one who still reads: it is reset, so that it
+ * cancels what we don't wait for any more. */
 static void on_end(mrpc_conn *conn, void *ud) {
   client *c = ud;
   mrpc_host *host = c->host;
   explain(c, conn);
+  conn->resets = is_plain_http(c) &&
+                 mrpc_http_client_waiting(mrpc_peer_framing(conn->peer)) > 0;
   if (c->on_close) c->on_close(conn->peer, c->ud);
   conn->ud = NULL;
   free_client(c);

@@ -311,6 +311,8 @@ void mrpc_host_signal(mrpc_host *host, int what) {
 static void on_bell(void *ud) {
   mrpc_host *host = ud;
   int asked = atomic_exchange(&host->asked, 0);
+  mrpc_host_fn tell = host->config.on_signal;
+  if (tell && asked & MRPC_HOST_TELL) tell(host, host->config.ud);
   if (asked & MRPC_HOST_RELOAD) mrpc_host_reload(host, true);
   if (asked & MRPC_HOST_DRAIN) mrpc_host_drain(host, host->config.drain);
   if (asked & MRPC_HOST_STOP) mrpc_host_stop(host);

@@ -17,5 +17,7 @@ const char *mrpc_http_client_said(const mrpc_framing *f);
  * and "". */
 int mrpc_ws_client_status(const mrpc_framing *f);
 const char *mrpc_ws_client_said(const mrpc_framing *f);
+/* Requests that wait for their answers. */
+uint64_t mrpc_http_client_waiting(const mrpc_framing *f);
 
 #endif

@@ -155,7 +155,7 @@ static void take_output(child *c, const char *bytes, size_t len) {
 
 /* One whose stream we have closed ends as it likes. */
 static void note_end(child *c, int64_t status, int number) {
-  bool is_fault = (number || status) && c->stage < CLOSED;
+  bool is_fault = (number || status) && !c->stream.closing;
   if (number)
     snprintf(c->end, sizeof c->end, "was ended by signal %d (%s)", number,
              strsignal(number));

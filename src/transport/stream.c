@@ -277,7 +277,11 @@ static void on_closed(uv_handle_t *handle) {
 }
 
 static void close_handle(uv_handle_t *handle) {
-  if (!uv_is_closing(handle)) uv_close(handle, on_closed);
+  const mrpc_conn *s = handle->data;
+  if (uv_is_closing(handle)) return;
+  if (!s->resets || handle->type != UV_TCP ||
+      uv_tcp_close_reset((uv_tcp_t *)handle, on_closed))
+    uv_close(handle, on_closed);
 }
 
 void mrpc_conn_close(mrpc_conn *s) {

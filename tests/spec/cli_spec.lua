@@ -65,6 +65,26 @@ describe("moonrpc call", function()
     assert.matches("a quote or backslash isn't closed", err)
   end)
 
+  it("cancels what it gives up, by the time or by SIGINT", function()
+    local self = support.serve({ ["hang.lua"] = [[
+      return function()
+        rpc.log.info("begun")
+        local _, err = pcall(rpc.sleep, 100)
+        rpc.log.info(err == rpc.cancelled and "cancelled" or "not cancelled")
+      end]] }, { listen = { "tcp://127.0.0.1:0", "tcp://127.0.0.1:0", "http://127.0.0.1:0" } })
+    local urls, past, _ = self.urls, 1, nil
+    urls[2] = urls[2] .. "?framing=header"
+    for _, url in ipairs(urls) do
+      assert.equal(3, (run("call", "--timeout", "0.3", url, "hang")), url)
+      _, past = self:wait_log("info  cancelled", nil, past)
+      local call = program.start { "call", url, "hang" }
+      _, past = self:wait_log("begun", nil, past)
+      call:kill("sigint")
+      assert.equal(130, call:wait_exit(), url)
+      _, past = self:wait_log("info  cancelled", nil, past)
+    end
+  end)
+
   it("leaves no program behind when it gives up", function()
     local path = files.temp() .. "/pid"
     local url = ("exec:sh -c 'echo $$ > %s; exec sleep 100'"):format(path)
