@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "framing/text.h"
 #include "host/url.h"
 #include "http/policy.h"
 
@@ -43,4 +44,9 @@ bool mrpc_check_origin(const char *text, char *why, size_t size) {
   return (rest && rest != text && is_host(rest + 3)) ||
          refuse(why, size,
                 "an origin is scheme://host or scheme://host:port, no more");
+}
+
+bool mrpc_check_protocol(const char *text, char *why, size_t size) {
+  return mrpc_text_is_token(mrpc_text_of(text)) ||
+         refuse(why, size, "a subprotocol is a word without spaces");
 }

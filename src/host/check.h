@@ -15,5 +15,7 @@ bool mrpc_check_path(const char *text, char *why, size_t size);
 bool mrpc_check_host(const char *text, char *why, size_t size);
 /* scheme://host or scheme://host:port. */
 bool mrpc_check_origin(const char *text, char *why, size_t size);
+/* A subprotocol of WebSocket. */
+bool mrpc_check_protocol(const char *text, char *why, size_t size);
 
 #endif

@@ -55,15 +55,9 @@ static const mrpc_setting limits_keys[] = {
   { .name = #field, .kind = MRPC_SETTING_CODE, .at = AT(errors.field) }
 
 static const mrpc_setting errors_keys[] = {
-    CODE(busy),
-    CODE(timed_out),
-    CODE(reply_too_large),
-    CODE(script_limit),
-    CODE(shutting_down),
-    CODE(not_authorised),
-    CODE(rate_limited),
-    CODE(peer_gone),
-    {0},
+    CODE(busy),         CODE(timed_out),     CODE(reply_too_large),
+    CODE(script_limit), CODE(shutting_down), CODE(not_authorised),
+    CODE(rate_limited), CODE(peer_gone),     {0},
 };
 
 static const mrpc_setting http_keys[] = {
@@ -84,6 +78,23 @@ static const mrpc_setting http_keys[] = {
      .kind = MRPC_SETTING_LIST,
      .at = AT(http.origins),
      .check = mrpc_check_origin},
+    {0},
+};
+
+static const mrpc_setting websocket_keys[] = {
+    {.name = "ping",
+     .kind = MRPC_SETTING_SECONDS,
+     .at = AT(http.websocket.ping)},
+    {.name = "pong",
+     .kind = MRPC_SETTING_SECONDS,
+     .at = AT(http.websocket.pong)},
+    {.name = "binary",
+     .kind = MRPC_SETTING_FLAG,
+     .at = AT(http.websocket.binary)},
+    {.name = "protocols",
+     .kind = MRPC_SETTING_LIST,
+     .at = AT(http.websocket.protocols),
+     .check = mrpc_check_protocol},
     {0},
 };
 
@@ -108,6 +119,9 @@ static const mrpc_setting keys[] = {
     {.name = "limits", .kind = MRPC_SETTING_SECTION, .section = limits_keys},
     {.name = "errors", .kind = MRPC_SETTING_SECTION, .section = errors_keys},
     {.name = "http", .kind = MRPC_SETTING_SECTION, .section = http_keys},
+    {.name = "websocket",
+     .kind = MRPC_SETTING_SECTION,
+     .section = websocket_keys},
     {.name = "log", .kind = MRPC_SETTING_SECTION, .section = log_keys},
     {0},
 };

@@ -79,9 +79,9 @@ static uint16_t check_head(const mrpc_websocket *w,
                            const char **why) {
   bool is_first =
       head->opcode == WSLAY_TEXT_FRAME || head->opcode == WSLAY_BINARY_FRAME;
-  *why = head->rsv                   ? "a reserved bit is set"
-         : !head->mask != !!w->mask  ? "frames of the wrong side's masking"
-         : head->opcode > WSLAY_PONG ? "a reserved opcode"
+  *why = head->rsv                           ? "a reserved bit is set"
+         : !head->mask != !!w->mask          ? "a mask on the wrong side"
+         : head->opcode > WSLAY_PONG         ? "a reserved opcode"
          : wslay_is_ctrl_frame(head->opcode) ? NULL
          : head->opcode > WSLAY_BINARY_FRAME ? "a reserved opcode"
          : is_first && w->opcode             ? "a message inside of a message"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Throws bytes at the framings. The first byte says at which (line, header,
- * auto, HTTP server, HTTP client), the second how the rest is cut; what comes
+ * auto, HTTP server, HTTP client, WebSocket from either side, WebSocket's
+ * handshake from the client's), the second how the rest is cut; what comes
  * out must not depend on the cuts, so each input is played twice: in pieces
  * and whole. */
 #include "feed.h"
+#include "http/websocket.h"
 
 static const mrpc_limits limits = {
     .message = 200, .header = 400, .in_flight = 4};
@@ -36,6 +38,28 @@ static int make_client(mrpc_env *env, mrpc_framing **out) {
   int rc = mrpc_framing_http_client(env, &limits, "h", "/", out);
   for (int i = 0; rc == MRPC_OK && i < 3; i++)
     rc = (*out)->vt->push(*out, "{}", 2);
+  return rc;
+}
+
+static int make_websocket(mrpc_env *env, mrpc_framing **out) {
+  static const mrpc_websocket_config both = {.binary = true};
+  mrpc_websocket *w;
+  int rc = mrpc_websocket_new(env, &limits, &both, &w);
+  if (rc == MRPC_OK) *out = &w->base;
+  return rc;
+}
+
+/* Its key is always the same, so that what it sends is. */
+static int make_ws_client(mrpc_env *env, mrpc_framing **out) {
+  int rc = make_websocket(env, out);
+  mrpc_websocket *w = (mrpc_websocket *)*out;
+  if (rc == MRPC_OK) w->mask = mrpc_mem_new(&env->mem, sizeof *w->mask);
+  return rc;
+}
+
+static int make_opening(mrpc_env *env, mrpc_framing **out) {
+  int rc = mrpc_framing_ws_client(env, &limits, "h", "/", NULL, out);
+  if (rc == MRPC_OK) mrpc_buf_truncate(&(*out)->out, 0);
   return rc;
 }
 
@@ -79,9 +103,10 @@ static void strip_reason(char *log) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static int (*const makers[])(mrpc_env *, mrpc_framing **) = {
-      make_line, make_header, make_auto, make_server, make_client};
+      make_line,   make_header,    make_auto,      make_server,
+      make_client, make_websocket, make_ws_client, make_opening};
   if (size < 2) return 0;
-  feed t = {.make = makers[data[0] % 5], .answer = answer, .show = show};
+  feed t = {.make = makers[data[0] % 8], .answer = answer, .show = show};
   const char *bytes = (const char *)data + 2;
   size -= 2;
   size_t step = data[1] % 32 + 1, cut = data[1] / 32 * size / 8;

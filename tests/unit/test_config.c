@@ -33,6 +33,8 @@ static void test_all_keys(void) {
       "  errors = { busy = -32000, timed_out = 408.0 },\n"
       "  http = { path = '/rpc', notification_status = 202,\n"
       "           hosts = { 'a', 'b' }, origins = {} },\n"
+      "  websocket = { ping = false, pong = 2.5, binary = true,\n"
+      "                protocols = 'a' },\n"
       "  log = { level = 'debug', format = 'json' } }");
   ok(rc == MRPC_OK, "all keys are taken: %s", error);
   ok(!strncmp(c.methods, dir, strlen(dir)) && strstr(c.methods, "/m"),
@@ -54,6 +56,9 @@ static void test_all_keys(void) {
   ok(c.http.notification_status == 202, "http.notification_status");
   ok(!strcmp(c.http.hosts[1], "b") && !c.http.hosts[2], "http.hosts");
   ok(!c.http.origins[0], "an empty list");
+  ok(c.http.websocket.ping < 0 && c.http.websocket.pong == 2.5, "pings");
+  ok(c.http.websocket.binary, "binary messages");
+  is_str(c.http.websocket.protocols[0], "a", "a subprotocol");
   ok(c.log_level == MRPC_LOG_DEBUG && c.log_json, "log");
   mrpc_host_config_clear(&c);
 }
