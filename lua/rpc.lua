@@ -94,6 +94,7 @@ function rpc.every(seconds, fn) end
 ---@field transport string "tcp", "unix", "stdio", "ws", "http", ...
 ---@field address string "" where there is none
 ---@field data table what scripts keep for this connection
+---@field headers table<string, string>? by lower-case names: of the request (HTTP), of the handshake (WebSocket)
 local Peer = {}
 
 ---Calls a method of the other side and waits for its result; raises its error,
@@ -123,6 +124,13 @@ function Peer:closed() end
 ---rpc.on runs for a peer; nil elsewhere.
 ---@return rpc.Peer?
 function rpc.peer() end
+
+---Tells the caller how far its call is, when its params ask for that by a token
+---(`workDoneToken`, `partialResultToken`, `progressToken`: `$/progress` is sent;
+---`_meta.progressToken`: `notifications/progress`, of a number or an object).
+---@param value any
+---@return boolean sent false: it didn't ask, or can't be told
+function rpc.progress(value) end
 
 ---Runs `fn` when something happens; while a file loads.
 ---@param event "connect"|"disconnect"|"reload"|"shutdown"

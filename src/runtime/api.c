@@ -69,6 +69,7 @@ void mrpc_api_open(lua_State *L) {
   mrpc_spawn_open(L);
   mrpc_alarm_open(L);
   mrpc_lua_peer_open(L);
+  mrpc_progress_open(L);
   mrpc_event_open(L);
   mrpc_topic_open(L);
   mrpc_serial_open(L);

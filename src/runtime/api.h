@@ -20,6 +20,7 @@ void mrpc_wait_open(lua_State *L);     /* sleep, await */
 void mrpc_spawn_open(lua_State *L);    /* spawn */
 void mrpc_alarm_open(lua_State *L);    /* after, every */
 void mrpc_lua_peer_open(lua_State *L); /* peer */
+void mrpc_progress_open(lua_State *L); /* progress */
 void mrpc_event_open(lua_State *L);    /* on */
 void mrpc_topic_open(lua_State *L);    /* topic */
 void mrpc_serial_open(lua_State *L);   /* serial */

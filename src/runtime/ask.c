@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a script says to a peer: calls, notifications and the end.
+ * What a script says to a peer: calls and notifications, how far a call is,
+ * and the end.
  *
  * A task waits for one thing at a time, so what a call out needs stands in the
  * task itself. The core holds the other end by the call's id: an answer wakes
@@ -244,4 +245,28 @@ void mrpc_ask_open(lua_State *L) {
                                      {"closed", closed},
                                      {NULL, NULL}};
   luaL_setfuncs(L, methods, 0);
+}
+
+/* Progress. */
+
+/* rpc.progress(value): did the caller ask, and was it told?
+ * stack: [value] -> [boolean] */
+static int progress(lua_State *L) {
+  const mrpc_task *task = mrpc_runtime_of(L)->current;
+  luaL_checkany(L, 1);
+  mrpc_buf *text = take_scratch(L);
+  write_value(L, 1, text, "value");
+  int rc = MRPC_ENOTFOUND;
+  if (task && task->call)
+    rc = mrpc_call_progress(task->call, text->data, text->len);
+  if (rc == MRPC_ENOMEM) return luaL_error(L, "%s", no_memory);
+  luaL_argcheck(L, rc != MRPC_EINVAL, 1,
+                "of notifications/progress it must be a number or an object");
+  lua_pushboolean(L, rc == MRPC_OK);
+  return 1;
+}
+
+void mrpc_progress_open(lua_State *L) {
+  lua_pushcfunction(L, progress);
+  lua_setfield(L, -2, "progress");
 }

@@ -16,7 +16,7 @@
 
 static const char meta_key; /* in the registry: its address counts */
 
-enum { DATA = 1, ADDRESS, VALUES = ADDRESS }; /* user values */
+enum { DATA = 1, ADDRESS, HEADERS, VALUES = HEADERS }; /* user values */
 
 /* Life. */
 
@@ -86,11 +86,34 @@ void mrpc_lua_peer_push(lua_State *L, mrpc_peer *peer) {
   mrpc_peer_set_script(peer, p);
 }
 
-/* stack: [] -> [peer] */
+/* Names are in lower case already; one that comes again is joined (RFC 9110
+ * section 5.3). stack: [] -> [headers] */
+static void push_headers(lua_State *L, const mrpc_header_field *field) {
+  lua_newtable(L);
+  for (; field->name; field++) {
+    if (lua_getfield(L, -1, field->name) == LUA_TSTRING)
+      lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), field->value);
+    else
+      lua_pushstring(L, field->value);
+    lua_setfield(L, -3, field->name);
+    lua_pop(L, 1);
+  }
+}
+
+/* stack: [peer] -> [peer] */
+static void keep_headers(lua_State *L, const mrpc_header_field *field) {
+  if (!field) return;
+  push_headers(L, field);
+  lua_setiuservalue(L, -2, HEADERS);
+}
+
+/* The fields of a request go with its message, so an object of HTTP takes them
+ * along at once. stack: [] -> [peer] */
 static void push_http(lua_State *L, mrpc_call *call, const mrpc_peer *peer) {
   mrpc_lua_peer *p = push_new(L, peer);
   p->is_http = true;
   p->call = call;
+  keep_headers(L, mrpc_call_headers(call));
 }
 
 /* Who calls. */
@@ -175,6 +198,18 @@ static int push_data(lua_State *L) {
   return 1;
 }
 
+/* A WebSocket's stand in its peer as long as that lives.
+ * stack: [peer ...] -> [headers or nil] */
+static int push_peer_headers(lua_State *L, const mrpc_lua_peer *p) {
+  if (lua_getiuservalue(L, 1, HEADERS) != LUA_TNIL || !p->peer) return 1;
+  const mrpc_header_field *field = mrpc_peer_headers(p->peer);
+  if (!field) return 1;
+  push_headers(L, field);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 1, HEADERS);
+  return 1;
+}
+
 /* The upvalue has the methods. stack: [peer key] -> [value] */
 static int get_field(lua_State *L) {
   const mrpc_lua_peer *p = mrpc_lua_peer_get(L, 1);
@@ -182,6 +217,7 @@ static int get_field(lua_State *L) {
   if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (!strcmp(key, "data")) return push_data(L);
+  if (!strcmp(key, "headers")) return push_peer_headers(L, p);
   if (!strcmp(key, "address"))
     lua_getiuservalue(L, 1, ADDRESS);
   else if (!strcmp(key, "transport"))
