@@ -105,7 +105,58 @@ static void stray(void) {
   ok(a.count == 0, "all the time, the call waits");
   talk_say(&t, RES("1", "1") "\n" RES("2", "1") "\n");
   is_str(a.text, "0 1;", "for its own answer, and for one only");
-  ok(strays(&t) == 13, "the second is stray");
+  ok(strays(&t) == 13 && t.warnings == 4, "the second is late, a fourth kind");
+  talk_say(&t, "[" RES("1", "1") "," RES("1", "7") "," RES("1", "\"1\"") "]\n");
+  ok(strays(&t) == 16 && t.warnings == 4, "each kind is a warning once");
+  ok(talk_end(&t) && a.count == 1, "all memory came back");
+}
+
+/* Ids that a JSON library might round to ours; of our own row none comes near
+ * 2^53. */
+static void large_ids(void) {
+  static const char *const ids[] = {
+      "9007199254740993",
+      "9007199254740993.0",
+      "-9223372036854775808",
+      "9223372036854775807",
+      "9223372036854775808",
+      "18446744073709551617",
+      "1.0000000000000000000000000001",
+      "0.99999999999999999999999999999",
+      "100000000000000000000000000000001e-33",
+      "1e999999999",
+      "4294967297",
+  };
+  talk t = {0};
+  answers a = {0};
+  char say[100];
+  talk_begin(&t);
+  call(&t, &a);
+  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+    snprintf(say, sizeof say, RES("0", "%s") "\n", ids[i]);
+    talk_say(&t, say);
+  }
+  ok(a.count == 0, "an id that is nearly ours isn't ours");
+  talk_say(&t, RES("1", "10e-1") "\n");
+  is_str(a.text, "0 1;", "one that is, however it is written, is");
+  ok(talk_end(&t), "all memory came back");
+}
+
+/* An answer and its double in one batch, with answers to others around. */
+static void in_batches(void) {
+  talk t = {0};
+  answers a = {0}, b = {0};
+  talk_begin(&t);
+  call(&t, &a);
+  call(&t, &b);
+  talk_take(&t);
+  talk_is(&t,
+          "[" RES("1", "9") "," RES("2", "2") "," RES("3", "2") "," REQ(
+              "sum", "[5]", "1") "," RES("4", "1") "," RES("5", "null") "]\n",
+          "[" RES("5", "1") "]\n", "answers among requests");
+  is_str(a.text, "0 4;", "each call has its own");
+  is_str(b.text, "0 2;", "and the first of two");
+  ok(strays(&t) == 3, "the others are counted");
   ok(talk_end(&t), "all memory came back");
 }
 
@@ -333,6 +384,8 @@ int main(void) {
   sent();
   matched();
   stray();
+  large_ids();
+  in_batches();
   other_peer();
   timeouts();
   from_answers();
