@@ -21,20 +21,25 @@
 /* What one uv_write holds: after each chunk the peer learns of progress. */
 enum { CHUNK = 256 << 10 };
 static const double linger_time = 2.0; /* seconds */
+static const double look_time = 0.5;   /* between looks for a hang-up */
 
 static void start_linger(mrpc_conn *s);
 static void set_reading(mrpc_conn *s, bool on);
+static void look(mrpc_conn *s);
 
 /* Birth. */
 
 static void on_time(mrpc_timer *timer) {
-  mrpc_conn *s = mrpc_list_of(timer, mrpc_conn, linger);
-  mrpc_conn_close(s);
+  mrpc_conn *s = mrpc_list_of(timer, mrpc_conn, timer);
+  if (s->lingering)
+    mrpc_conn_close(s);
+  else
+    look(s);
 }
 
 void mrpc_conn_join(mrpc_conn *s, mrpc_loop *loop) {
   s->loop = loop;
-  s->linger.fn = on_time;
+  s->timer.fn = on_time;
   mrpc_list_init(&s->woken);
   mrpc_list_insert(&loop->streams, &s->link);
   loop->stream_count++;
@@ -128,9 +133,35 @@ static void on_idle(uv_idle_t *idle) {
   mrpc_conn_feed(s, s->loop->room, len);
 }
 
+/* Who isn't read doesn't show that he has gone, except to who asks. The end
+ * that we write to tells: a pipe's reading end hangs up at a half-close. */
+static bool has_hung_up(const mrpc_conn *s) {
+  uv_os_fd_t fd;
+  if (!s->out || uv_fileno((const uv_handle_t *)s->out, &fd)) return false;
+  struct pollfd end = {.fd = fd};
+  return poll(&end, 1, 0) > 0 && (end.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/* Without memory for the timer it is looked for when reading stops again. */
+static void look_later(mrpc_conn *s) {
+  mrpc_env *env = s->loop->env;
+  if (!mrpc_timer_is_started(&s->timer))
+    (void)mrpc_timer_start(&env->timers, &s->timer,
+                           mrpc_env_after(env, look_time));
+}
+
+static void look(mrpc_conn *s) {
+  if (s->reading || s->broken) return;
+  if (has_hung_up(s))
+    break_off(s);
+  else
+    look_later(s);
+}
+
 static void set_reading(mrpc_conn *s, bool on) {
   if (s->reading == on) return;
   s->reading = on;
+  if (!on) look_later(s);
   if (s->in && on)
     uv_read_start(s->in, on_alloc, on_read);
   else if (s->in)
@@ -234,7 +265,7 @@ static void start_linger(mrpc_conn *s) {
   mrpc_env *env = s->loop->env;
   s->lingering = true;
   set_reading(s, true);
-  if (mrpc_timer_start(&env->timers, &s->linger,
+  if (mrpc_timer_start(&env->timers, &s->timer,
                        mrpc_env_after(env, linger_time)))
     mrpc_conn_close(s);
 }
@@ -287,7 +318,7 @@ static void close_handle(uv_handle_t *handle) {
 void mrpc_conn_close(mrpc_conn *s) {
   if (s->closing) return;
   s->closing = true;
-  mrpc_timer_stop(&s->loop->env->timers, &s->linger);
+  mrpc_timer_stop(&s->loop->env->timers, &s->timer);
   mrpc_list_remove(&s->woken);
   mrpc_list_remove(&s->link);
   s->loop->stream_count--;

@@ -33,8 +33,8 @@ struct mrpc_conn {
   mrpc_conn_fn on_free; /* the handles are closed: give back what the
                              struct stands in */
   void *ud;
-  mrpc_timer linger;
-  size_t writing; /* bytes that libuv holds a pointer to */
+  mrpc_timer timer; /* of the linger, or the next look for a hang-up */
+  size_t writing;   /* bytes that libuv holds a pointer to */
   bool reading;
   bool eof;       /* the other side has ended its sending */
   bool failed;    /* the peer can't follow the bytes any more */
