@@ -215,6 +215,19 @@ function Conn:reset()
   self.reader:close_reset()
 end
 
+-- Gives the connection to a process that does nothing with it, and ends that
+-- by SIGKILL.
+function Conn:kill()
+  local over = false
+  local process = assert(uv.spawn("sleep", { args = { "1000" },
+    stdio = { nil, nil, nil, self.reader } }, function() over = true end))
+  self:close()
+  uv.run("nowait")
+  process:kill("sigkill")
+  loop.wait(function() return over end, nil, "the end of a process")
+  process:close()
+end
+
 -- Closes all that is open: call it after each test.
 function conn.clean()
   for self in pairs(open) do self:close() end

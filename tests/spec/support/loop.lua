@@ -43,6 +43,22 @@ function loop.wait(ready, seconds, what)
   return result
 end
 
+-- The same for what tells nobody when it happens: looks every few ms.
+---@param ready fun(): any
+---@param seconds number?
+---@param what string|fun(): string
+function loop.poll(ready, seconds, what)
+  local till = loop.now() + (seconds or loop.patience)
+  while true do
+    local result = ready()
+    if result then return result end
+    if loop.now() > till then break end
+    loop.pass(0.005)
+  end
+  if type(what) == "function" then what = what() end
+  error(("looked %g s in vain for %s"):format(seconds or loop.patience, what), 2)
+end
+
 -- Lets time pass, for what is defined by time itself: a peer that is slow on
 -- purpose, a deadline that must not strike yet. Never to wait for an event.
 ---@param seconds number

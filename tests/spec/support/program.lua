@@ -185,6 +185,14 @@ function Program:memory()
   return tonumber(pages) * 4096
 end
 
+-- Files, sockets and the like that it has open now.
+---@return integer
+function Program:descriptors()
+  local count, scan = 0, assert(uv.fs_scandir(("/proc/%d/fd"):format(self.pid)))
+  while uv.fs_scandir_next(scan) do count = count + 1 end
+  return count
+end
+
 -- Ends it without a drain; under sanitizers in a way that lets them report.
 local function finish(self)
   if not program.is_sanitized or self.code then return self:kill("sigkill") end
