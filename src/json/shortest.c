@@ -75,8 +75,11 @@ MRPC_INLINE char *put_eight(char *out, uint32_t n) {
 
 /* Without leading zeros; eight bytes may be stored in any case. */
 MRPC_INLINE char *put_first(char *out, uint32_t n) {
-  if (n < 10) {
-    *out = (char)('0' + n);
+  if (n < 100) {
+    uint32_t tens = n * 103 >> 10;
+    *out = (char)('0' + tens);
+    out += tens != 0;
+    *out = (char)('0' + n - tens * 10);
     return out + 1;
   }
   uint64_t digits = eight_digits(n);

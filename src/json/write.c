@@ -62,10 +62,13 @@ static int write_exactly(mrpc_buf *buf, const char *text, size_t len) {
   return MRPC_OK;
 }
 
+MRPC_INLINE bool has_room(const mrpc_buf *buf, size_t more) {
+  return buf->err == MRPC_OK && more <= buf->cap - buf->len;
+}
+
 /* Room for `more` bytes, if that is within the limit. */
-MRPC_INLINE bool make_room(mrpc_buf *buf, size_t more) {
-  if (MRPC_LIKELY(buf->err == MRPC_OK && more <= buf->cap - buf->len))
-    return true;
+static bool make_room(mrpc_buf *buf, size_t more) {
+  if (has_room(buf, more)) return true;
   return more <= buf->limit - buf->len && mrpc_buf_grow(buf, more);
 }
 
@@ -107,12 +110,10 @@ static size_t copy_utf8(char *to, const char *p, const char *end) {
   }
 }
 
-int mrpc_json_write_string(mrpc_buf *buf, const char *text, size_t len) {
-  const char *p = text, *end = text + len;
-  if (!make_room(buf, len + 2 + SLACK))
-    return buf->err ? buf->err : write_exactly(buf, text, len);
-  char *to = buf->data + buf->len;
-  *to++ = '"';
+/* Goes on at p, where a special character stands; what was before it stands
+ * in the buffer already, up to `to`. */
+static int write_special(mrpc_buf *buf, char *to, const char *text,
+                         const char *p, const char *end) {
   for (;;) {
     size_t n = copy_plain(to, p, end);
     p += n;
@@ -129,13 +130,34 @@ int mrpc_json_write_string(mrpc_buf *buf, const char *text, size_t len) {
     size_t left = (size_t)(end - p);
     if (MRPC_UNLIKELY(buf->cap - buf->len - done < left + ESCAPE_MAX + SPILL)) {
       if (!make_room(buf, done + left + left / 4 + SLACK))
-        return buf->err ? buf->err : write_exactly(buf, text, len);
+        return buf->err ? buf->err
+                        : write_exactly(buf, text, (size_t)(end - text));
       to = buf->data + buf->len + done;
     }
     to += put_escape(to, (uint8_t)*p++);
   }
   *to++ = '"';
   buf->len = (size_t)(to - buf->data);
+  return MRPC_OK;
+}
+
+MRPC_COLD static int grow_and_write(mrpc_buf *buf, const char *text,
+                                    size_t len) {
+  if (make_room(buf, len + 2 + SLACK))
+    return mrpc_json_write_string(buf, text, len);
+  return buf->err ? buf->err : write_exactly(buf, text, len);
+}
+
+int mrpc_json_write_string(mrpc_buf *buf, const char *text, size_t len) {
+  if (MRPC_UNLIKELY(!has_room(buf, len + 2 + SLACK)))
+    return grow_and_write(buf, text, len);
+  char *to = buf->data + buf->len;
+  *to++ = '"';
+  size_t n = copy_plain(to, text, text + len);
+  if (MRPC_UNLIKELY(n < len))
+    return write_special(buf, to + n, text, text + n, text + len);
+  to[len] = '"';
+  buf->len += len + 2;
   return MRPC_OK;
 }
 
@@ -161,23 +183,28 @@ int mrpc_json_write_text(mrpc_buf *buf, const char *text, size_t len) {
   return buf->err;
 }
 
-int mrpc_json_write_int(mrpc_buf *buf, int64_t value) {
-  if (MRPC_LIKELY(make_room(buf, MRPC_INT_CHARS))) {
-    buf->len += mrpc_int_write(value, buf->data + buf->len);
-    return MRPC_OK;
-  }
+MRPC_COLD static int add_int(mrpc_buf *buf, int64_t value) {
   char out[MRPC_INT_CHARS];
   mrpc_buf_add(buf, out, mrpc_int_write(value, out));
   return buf->err;
 }
 
-int mrpc_json_write_double(mrpc_buf *buf, double value) {
-  if (value - value != 0) return MRPC_ETYPE;
-  if (MRPC_LIKELY(make_room(buf, MRPC_DOUBLE_CHARS))) {
-    buf->len += mrpc_double_write(value, buf->data + buf->len);
-    return MRPC_OK;
-  }
+int mrpc_json_write_int(mrpc_buf *buf, int64_t value) {
+  if (MRPC_UNLIKELY(!has_room(buf, MRPC_INT_CHARS))) return add_int(buf, value);
+  buf->len += mrpc_int_write(value, buf->data + buf->len);
+  return MRPC_OK;
+}
+
+MRPC_COLD static int add_double(mrpc_buf *buf, double value) {
   char out[MRPC_DOUBLE_CHARS];
   mrpc_buf_add(buf, out, mrpc_double_write(value, out));
   return buf->err;
+}
+
+int mrpc_json_write_double(mrpc_buf *buf, double value) {
+  if (value - value != 0) return MRPC_ETYPE;
+  if (MRPC_UNLIKELY(!has_room(buf, MRPC_DOUBLE_CHARS)))
+    return add_double(buf, value);
+  buf->len += mrpc_double_write(value, buf->data + buf->len);
+  return MRPC_OK;
 }

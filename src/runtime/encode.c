@@ -8,6 +8,7 @@
 
 #include "json/write.h"
 #include "runtime/convert.h"
+#include "runtime/names.h"
 #include "runtime/text.h"
 
 /* Of a path that is too long, so many bytes of its start and end stay. */
@@ -26,7 +27,8 @@ typedef struct encoder {
 
 enum { KIND_PLAIN, KIND_ARRAY, KIND_OBJECT };
 
-static int write_value(encoder *e, int type);
+static int write_table(encoder *e);
+static int write_other(encoder *e, int type);
 
 /* Faults. */
 
@@ -85,6 +87,16 @@ static int write_number(encoder *e) {
     return mrpc_json_write_int(e->buf, i);
   int rc = mrpc_json_write_double(e->buf, lua_tonumber(e->L, -1));
   return rc == MRPC_ETYPE ? refuse(e, "not a finite number") : rc;
+}
+
+/* Most values are one of these. */
+static inline int write_value(encoder *e, int type) {
+  switch (type) {
+    case LUA_TTABLE: return write_table(e);
+    case LUA_TSTRING: return write_string(e);
+    case LUA_TNUMBER: return write_number(e);
+    default: return write_other(e, type);
+  }
 }
 
 /* Arrays. */
@@ -152,15 +164,14 @@ static int write_array(encoder *e) {
 /* Objects. */
 
 /* stack: [key value] -> [key] */
-static int write_member(encoder *e) {
+static inline int write_member(encoder *e, bool is_first) {
   lua_State *L = e->L;
   size_t len;
-  int rc;
   const char *key = lua_tolstring(L, -2, &len);
-  rc = mrpc_json_write_string(e->buf, key, len);
-  if (rc == MRPC_ETYPE) rc = refuse(e, "a key that isn't valid UTF-8");
-  if (!rc) {
-    mrpc_buf_addc(e->buf, ':');
+  int rc = mrpc_names_write(e->runtime->names, e->buf, is_first, key, len);
+  if (rc == MRPC_ETYPE) {
+    rc = refuse(e, "a key that isn't valid UTF-8");
+  } else if (rc == MRPC_OK) {
     rc = write_value(e, lua_type(L, -1));
     if (rc == MRPC_ETYPE) put_key(e, key, len);
   }
@@ -173,17 +184,16 @@ static int write_object(encoder *e) {
   lua_State *L = e->L;
   bool is_first = true;
   do {
-    if (!is_first) mrpc_buf_addc(e->buf, ',');
-    is_first = false;
     if (lua_type(L, -2) != LUA_TSTRING) {
       lua_pop(L, 2);
       return refuse_keys(e, "a key that is no string");
     }
-    int rc = write_member(e);
+    int rc = write_member(e, is_first);
     if (rc) {
       lua_pop(L, 1);
       return rc;
     }
+    is_first = false;
   } while (lua_next(L, -2));
   return MRPC_OK;
 }
@@ -225,12 +235,9 @@ static int write_table(encoder *e) {
   return rc ? rc : e->buf->err;
 }
 
-static int write_value(encoder *e, int type) {
+static int write_other(encoder *e, int type) {
   lua_State *L = e->L;
   switch (type) {
-    case LUA_TTABLE: return write_table(e);
-    case LUA_TSTRING: return write_string(e);
-    case LUA_TNUMBER: return write_number(e);
     case LUA_TBOOLEAN:
       if (lua_toboolean(L, -1))
         mrpc_buf_lit(e->buf, "true");
@@ -269,6 +276,7 @@ int mrpc_encode(lua_State *L, int index, mrpc_buf *buf, const char *root,
   e.why = "";
   e.path_at = sizeof e.path;
   e.depth = depth < MRPC_MAX_NESTING ? depth : MRPC_MAX_NESTING;
+  mrpc_names_begin(rt->names);
   if (!lua_checkstack(L, 3 * STACK_LEVELS + 4)) return MRPC_ENOMEM;
   lua_pushvalue(L, index);
   int rc = write_value(&e, lua_type(L, -1));

@@ -15,6 +15,7 @@ enum { KEEP_BYTES = 1 << 16 };
 struct mrpc_work {
   mrpc_doc doc;
   mrpc_buf buf;
+  size_t last; /* length of the last text */
 };
 
 static void free_work(mrpc_runtime *rt, mrpc_work *w) {
@@ -106,12 +107,22 @@ static int push_text(lua_State *L) {
   return 1;
 }
 
+/* A large buffer isn't kept, but texts resemble each other: the next is given
+ * at once what the last one had to grow to. */
+static void expect_text(mrpc_work *w) {
+  if (w->last <= KEEP_BYTES) return;
+  if (!mrpc_buf_reserve(&w->buf, w->last + w->last / 8))
+    mrpc_buf_truncate(&w->buf, 0);
+}
+
 /* stack: [value] -> [text] */
 int mrpc_json_encode(lua_State *L) {
   mrpc_encode_error fault;
   luaL_checkany(L, 1);
   mrpc_work *w = take_work(L);
+  expect_text(w);
   int rc = mrpc_encode(L, 1, &w->buf, "value", &fault);
+  w->last = w->buf.len;
   if (!rc) return push_protected(L, push_text, w);
   give_work(L, w);
   if (rc == MRPC_ETYPE) return luaL_error(L, "%s", fault.text);

@@ -10,6 +10,7 @@
 
 #include "json/parse.h"
 #include "runtime/convert.h"
+#include "runtime/names.h"
 
 enum {
   KEY_SLOTS = 512,  /* of the cache; a power of two */
@@ -215,6 +216,7 @@ static void make_cache(lua_State *L) {
 void mrpc_convert_open(lua_State *L) {
   mrpc_runtime *rt = mrpc_runtime_of(L);
   make_cache(L);
+  rt->names = mrpc_names_new(L);
   rt->array_meta = make_meta(L, "rpc.array", &array_key);
   rt->object_meta = make_meta(L, "rpc.object", &object_key);
   lua_pushlightuserdata(L, NULL);

@@ -37,6 +37,9 @@ enum { MRPC_EVENTS = 4 }; /* event.h */
 
 typedef struct mrpc_queue mrpc_queue; /* serial.c */
 
+/* Names as they are written; names.h */
+typedef struct mrpc_names mrpc_names;
+
 /* What rpc.json works with; json.c. */
 typedef struct mrpc_work mrpc_work;
 
@@ -87,6 +90,7 @@ struct mrpc_runtime {
   const void *array_meta;  /* addresses of rpc.array's and rpc.object's */
   const void *object_meta; /* metatables */
   mrpc_key *keys;          /* cache of the keys of decoded objects */
+  mrpc_names *names;       /* and of the names of encoded ones */
   mrpc_buf scratch;        /* to build error data */
   mrpc_work *work;         /* of rpc.json, while nobody uses it */
   char warning[256];       /* pieces of a warning of Lua's */

@@ -192,6 +192,36 @@ static void test_keys(script *s) {
   writes(s, code, "[true,true,true]");
 }
 
+/* The first time a name is written as any string is, then it is copied: both
+ * must look the same, whatever its length and what is in it, and no name may
+ * be taken for one that had its place in memory before. */
+static void test_names(script *s) {
+  static const char code[] =
+      "local json = rpc.json\n"
+      "for length = 0, 60 do\n"
+      "  for _, part in ipairs {'', 'x', '\"', '\\1', '\xc3\xa9'} do\n"
+      "    local name = part .. ('n'):rep(length)\n"
+      "    local member = json.encode(name) .. ':true'\n"
+      "    local one, two = {[name] = true}, {[name] = true, ['-'] = 1}\n"
+      "    local both = json.encode(two)\n"
+      "    if json.encode {one, two, one, two} ~= '[{' .. member .. '},' .. "
+      "both"
+      "\n      .. ',{' .. member .. '},' .. both .. ']'\n"
+      "      or not both:find(member, 1, true) then return name end\n"
+      "  end\n"
+      "end\n"
+      "for i = 1, 5000 do\n"
+      "  local name = 'name' .. i\n"
+      "  if json.encode {[name] = i} ~= '{\"' .. name .. '\":' .. i .. '}' "
+      "then\n"
+      "    return name\n"
+      "  end\n"
+      "  if i % 50 == 0 then collectgarbage() end\n"
+      "end\n"
+      "return true\n";
+  writes(s, code, "true");
+}
+
 static void test_json(script *s) {
   static const char bad[] =
       "local ok, e = pcall(rpc.json.decode, '[1,\\n 2,]') return e";
@@ -268,6 +298,7 @@ int main(void) {
   test_refusals(&s);
   test_cycle(&s);
   test_keys(&s);
+  test_names(&s);
   test_json(&s);
   test_files(&s);
   ok(script_end(&s), "no leak");
