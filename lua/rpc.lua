@@ -94,7 +94,7 @@ function rpc.every(seconds, fn) end
 ---@field transport string "tcp", "unix", "stdio", "ws", "http", ...
 ---@field address string "" where there is none
 ---@field data table what scripts keep for this connection
----@field headers table<string, string>? by lower-case names: of the request (HTTP), of the handshake (WebSocket)
+---@field headers table<string, string>? of an HTTP request or a WebSocket's handshake
 local Peer = {}
 
 ---Calls a method of the other side and waits for its result; raises its error,

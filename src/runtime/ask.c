@@ -167,7 +167,7 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
   a.doc = mrpc_peer_answer_doc(peer, &a.node);
   if (mrpc_protect(rt, push_answer, &a)) task->outcome = MRPC_ENOMEM;
   int nvalues = task->outcome ? 0 : 1;
-  if (rt->current)
+  if (rt->current || task->sliced)
     mrpc_task_wake_later(task, nvalues);
   else
     mrpc_task_wake(task, nvalues);
