@@ -162,13 +162,14 @@ void mrpc_lua_caller_end(mrpc_task *task) {
 /* What scripts see. */
 
 mrpc_lua_peer *mrpc_lua_peer_get(lua_State *L, int index) {
-  int top = lua_gettop(L);
-  bool has_meta = lua_getmetatable(L, index);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
-  bool is_peer = has_meta && lua_rawequal(L, -1, -2);
+  const void *meta = mrpc_runtime_of(L)->peer_meta;
   /* A script can give the metatable to a table of its own. */
-  luaL_argexpected(L, is_peer && lua_isuserdata(L, index), index, "peer");
-  lua_settop(L, top);
+  bool is_peer = lua_isuserdata(L, index) && lua_getmetatable(L, index);
+  if (is_peer) {
+    is_peer = lua_topointer(L, -1) == meta;
+    lua_pop(L, 1);
+  }
+  luaL_argexpected(L, is_peer, index, "peer");
   return lua_touserdata(L, index);
 }
 
@@ -265,6 +266,7 @@ void mrpc_lua_peer_open(lua_State *L) {
   lua_setfield(L, -2, "__newindex");
   lua_pushcfunction(L, to_text);
   lua_setfield(L, -2, "__tostring");
+  mrpc_runtime_of(L)->peer_meta = lua_topointer(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &meta_key);
   lua_pushcfunction(L, peer);
   lua_setfield(L, -2, "peer");

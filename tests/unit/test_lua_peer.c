@@ -140,6 +140,119 @@ static void test_arguments(void) {
   ok(script_end(&s), "all memory came back");
 }
 
+/* Calls where waits are odd. */
+static const char odd[] =
+    "local M, kept = {}, rpc.state('kept')\n"
+    "function M.keep() kept.peer = rpc.peer() end\n"
+    "if kept.peer then\n"
+    "  kept.early = kept.peer:call('at load')\n"
+    "  if kept.spawn then\n"
+    "    rpc.spawn(function()\n"
+    "      local x <close> = setmetatable({}, {__close = function()\n"
+    "        print('replaced')\n"
+    "      end})\n"
+    "      kept.peer:call('in background')\n"
+    "    end)\n"
+    "  end\n"
+    "end\n"
+    "function M.spawn() kept.spawn = true end\n"
+    "function M.early() return kept.early end\n"
+    "function M.inside()\n"
+    "  local p = rpc.peer()\n"
+    "  local co = coroutine.wrap(function()\n"
+    "    coroutine.yield(p:call('a'))\n"
+    "    local t = setmetatable({}, {__index = function() return p:call('b') "
+    "end})\n"
+    "    return t.x\n"
+    "  end)\n"
+    "  return {co(), co()}\n"
+    "end\n"
+    "function M.in_sort()\n"
+    "  local p = rpc.peer()\n"
+    "  local ok, e = pcall(table.sort, {2, 1}, function() p:call('c') end)\n"
+    "  return e\n"
+    "end\n"
+    "function M.await()\n"
+    "  local p = rpc.peer()\n"
+    "  return rpc.await(function(resume) resume(p:call('d')) end)\n"
+    "end\n"
+    "function M.first_asked_late()\n"
+    "  local x <close> = setmetatable({}, {__close = function()\n"
+    "    local p = rpc.peer()\n"
+    "    print(p:closed(), p.id, p.transport, pcall(p.notify, p, 'x'))\n"
+    "  end})\n"
+    "  rpc.sleep(100)\n"
+    "end\n"
+    "function M.wild() return pcall(rpc.peer().call, {}, 'x') end\n"
+    "function M.traced()\n"
+    "  rpc.peer():call('e', {f = print})\n"
+    "end\n"
+    "return M\n";
+
+static void test_odd_places(void) {
+  static script s;
+  ok(script_open(&s, odd) == MRPC_OK, "opens");
+  say(&s, REQ("inside", "[]", "1") "\n",
+      "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"id\":1}\n",
+      "in a coroutine of the script's");
+  say(&s, RES("1", "1") "\n",
+      "{\"jsonrpc\":\"2.0\",\"method\":\"b\",\"id\":2}\n",
+      "in a metamethod inside it");
+  say(&s, RES("2", "2") "\n", RES("[1,2]", "1") "\n", "answered");
+  say(&s, REQ("in_sort", "[]", "1") "\n",
+      RES("\"init.lua:27: can't wait here: a C function stands between\"",
+          "1") "\n",
+      "not below a C function, and nothing is sent then");
+  say(&s, REQ("await", "[]", "1") "\n",
+      "{\"jsonrpc\":\"2.0\",\"method\":\"d\",\"id\":3}\n",
+      "in the start of an await");
+  say(&s, RES("3", "3") "\n", RES("3", "1") "\n", "answered");
+  say(&s, REQ("wild", "[]", "1") "\n", RES("false", "1") "\n", "not a peer");
+  script_log(&s);
+  say(&s, REQ("traced", "[]", "1") "\n",
+      ERR("-32603", "Internal error", "1") "\n", "what can't be written");
+  ok(strstr(script_log(&s), "init.lua:43: params.f: a function") &&
+         strstr(s.log, "init.lua:43: in "),
+     "has the author's line: %s", s.log);
+  ok(script_end(&s), "all memory came back");
+}
+
+static void test_loads(void) {
+  static script s;
+  ok(script_open(&s, odd) == MRPC_OK, "opens");
+  say(&s, REQ("keep", "[]", "1") "\n", RES("null", "1") "\n", "a peer is kept");
+  say(&s, REQ("spawn", "[]", "1") "\n", RES("null", "1") "\n", "for later");
+  mrpc_runtime_reload(s.runtime, true);
+  talk_run(&s.talk);
+  is_str(talk_take(&s.talk),
+         "{\"jsonrpc\":\"2.0\",\"method\":\"at load\",\"id\":1}\n",
+         "a file calls it while it loads");
+  say(&s, RES("\"hi\"", "1") "\n",
+      "{\"jsonrpc\":\"2.0\",\"method\":\"in background\",\"id\":2}\n",
+      "and goes on with the answer");
+  script_is(&s, "early", "[]", TELLS("\"hi\""));
+  fake_put(&s.fake, "init.lua", "return {}\n");
+  script_log(&s);
+  mrpc_runtime_reload(s.runtime, true);
+  talk_run(&s.talk);
+  is_str(talk_take(&s.talk), NOTE("$/cancelRequest", "{\"id\":2}") "\n",
+         "what its tasks call is given up when it is replaced");
+  ok(strstr(script_log(&s), "replaced"), "after their <close>");
+  ok(script_end(&s), "all memory came back");
+}
+
+static void test_late(void) {
+  static script s;
+  ok(script_open(&s, odd) == MRPC_OK, "opens");
+  say(&s, REQ("first_asked_late", "[]", "1") "\n", "", "a call waits");
+  script_log(&s);
+  mrpc_peer_drop(s.talk.peer);
+  talk_run(&s.talk);
+  ok(strstr(script_log(&s), "true\t0\t\tfalse\tThe peer went away"),
+     "a peer that was never asked for has gone: %s", s.log);
+  ok(script_end(&s), "all memory came back");
+}
+
 static void test_end(void) {
   static script s;
   ok(script_open(&s, asks) == MRPC_OK, "opens");
@@ -152,6 +265,9 @@ int main(void) {
   test_fields();
   test_calls();
   test_arguments();
+  test_odd_places();
+  test_loads();
+  test_late();
   test_end();
   return tap_finish();
 }
