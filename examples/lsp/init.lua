@@ -5,7 +5,7 @@ function server.initialize(params)
   local session = rpc.peer().data
   if session.state then rpc.error(-32600, "initialize comes once") end
   session.state = "running"
-  session.root = params.rootUri
+  session.root = params.rootUri ~= rpc.null and params.rootUri or nil
   session.documents = {}
   return {
     serverInfo = { name = "moonrpc examples/lsp", version = rpc.version },
@@ -13,7 +13,7 @@ function server.initialize(params)
       textDocumentSync = { openClose = true, change = 2 }, -- by ranges
       completionProvider = { triggerCharacters = { "." } },
       hoverProvider = true,
-      workspaceSymbolProvider = true,
+      workspaceSymbolProvider = { workDoneProgress = true },
     },
   }
 end

@@ -121,16 +121,38 @@ describe('a language client with examples/lsp', () => {
       { ...at(0, 0), textDocument: { uri: 'file:///other.lua' } }), { code: -32602 });
   });
 
-  it('finds functions in the workspace', async () => {
+  it('finds functions in the workspace, and sees how far it is', async () => {
     fs.mkdirSync(path.join(root, 'lib'));
     fs.writeFileSync(path.join(root, 'lib', 'a b.lua'), '\nlocal function greet() end\n');
     fs.writeFileSync(path.join(root, 'c.lua'), 'function M.greetAll() end\nfunction other() end\n');
+    const kinds = [];
+    const progress = client.onProgress(lsp.WorkDoneProgress.type, 'search',
+      (value) => kinds.push(value.kind));
     const found = await client.sendRequest(lsp.WorkspaceSymbolRequest.type,
-      { query: 'GREET' });
+      { query: 'GREET', workDoneToken: 'search' });
     found.sort((a, b) => (a.name < b.name ? -1 : 1));
     assert.deepEqual(found.map(({ name }) => name), ['M.greetAll', 'greet']);
     assert.equal(found[1].location.uri, pathToFileURL(path.join(root, 'lib', 'a b.lua')).href);
-    assert.deepEqual(found[1].location.range.start, { line: 1, character: 15 });
+    assert.deepEqual(found[1].location.range.start, { line: 1, character: 0 });
+    assert.deepEqual(kinds, ['begin', 'report', 'report', 'end']);
+    progress.dispose();
+  });
+
+  it('cancels a slow search', async () => {
+    for (let i = 0; i < 3000; i++) {
+      fs.writeFileSync(path.join(root, `f${i}.lua`), `function f${i}() end\n`);
+    }
+    const source = new lsp.CancellationTokenSource();
+    const kinds = [];
+    const progress = client.onProgress(lsp.WorkDoneProgress.type, 7, ({ kind }) => {
+      kinds.push(kind);
+      source.cancel();
+    });
+    await assert.rejects(client.sendRequest(lsp.WorkspaceSymbolRequest.type,
+      { query: '', workDoneToken: 7 }, source.token), { code: -32800 });
+    assert.ok(!kinds.includes('end'));
+    progress.dispose();
+    assert.deepEqual(await labels(at(0, 2)), ['print']);
   });
 
   it('closes the document, whose diagnostics go', async () => {

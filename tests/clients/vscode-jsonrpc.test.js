@@ -108,6 +108,24 @@ function speaks(open) {
     handler.dispose();
     assert.equal(await peer.sendRequest('ask', 'double', [4]), 8);
   });
+
+  it('is told of progress, by the token that it gave', async () => {
+    const type = new rpc.ProgressType();
+    const seen = [];
+    const handlers = ['a', 7].map((token) =>
+      peer.onProgress(type, token, ({ done }) => seen.push([token, done])));
+    assert.equal(await peer.sendRequest('count', { to: 3, workDoneToken: 'a' }), 'counted');
+    assert.deepEqual(seen, [['a', 1], ['a', 2], ['a', 3]]);
+    assert.equal(await peer.sendRequest('count', { to: 1, workDoneToken: 7 }), 'counted');
+    assert.deepEqual(seen.slice(3), [[7, 1]]);
+    handlers.forEach((handler) => handler.dispose());
+  });
+
+  it('gets no progress where it gave no token', async () => {
+    const unhandled = peer.onUnhandledProgress((message) => assert.fail(message));
+    assert.equal(await peer.sendRequest('count', { to: 3 }), 'counted');
+    unhandled.dispose();
+  });
 }
 
 describe('vscode-jsonrpc on stdio', () => {

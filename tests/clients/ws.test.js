@@ -117,6 +117,14 @@ describe('ws', () => {
     socket.terminate();
   });
 
+  it('is shown to scripts with its headers', async () => {
+    const socket = await open(url, { headers: { 'X-Shoe-Size': '43' } });
+    const { result } = await ask(socket, request(1, 'who'));
+    assert.equal(result.transport, 'ws');
+    assert.equal(result.size, '43');
+    socket.terminate();
+  });
+
   describe('closes', () => {
     it('well, and its code comes back', async () => {
       const socket = await open(url);

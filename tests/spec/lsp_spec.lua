@@ -115,7 +115,7 @@ describe("the language server", function()
   end)
 
   it("finds functions in the files below the root", function()
-    local root = files.temp { ["a b/c.lua"] = "x = 1\nlocal function greet() end",
+    local root = files.temp { ["a b/c.lua"] = "x = '\xff'\nlocal function greet() end",
       ["d.lua"] = "function M.Greet() end function M.greet() end",
       ["e.txt"] = "function greet() end" }
     initialize("file://" .. root)
@@ -124,8 +124,27 @@ describe("the language server", function()
     assert.equal(2, #found)
     assert.equal("M.Greet", found[1].name)
     assert.equal("file://" .. root .. "/a%20b/c.lua", found[2].location.uri)
-    assert.same({ line = 1, character = 15 }, found[2].location.range.start)
+    assert.same({ line = 1, character = 0 }, found[2].location.range.start)
     assert.same({}, editor:result("workspace/symbol", params { query = "nobody" }))
+  end)
+
+  it("finds nothing where there is no root", function()
+    initialize()
+    assert.same({}, editor:result("workspace/symbol", params { query = "" }))
+  end)
+
+  it("tells how far a search is to those who ask", function()
+    initialize("file://" .. files.temp { ["a.lua"] = "" })
+    editor.session:send(client.request("workspace/symbol",
+      params { query = "", workDoneToken = "t" }, 1))
+    local kinds = {}
+    for i = 1, 3 do
+      local told = cjson.decode(editor.session:next())
+      assert.same({ "$/progress", "t" }, { told.method, told.params.token })
+      kinds[i] = told.params.value.kind
+    end
+    assert.same({ "begin", "report", "end" }, kinds)
+    assert.same({}, cjson.decode(editor.session:next()).result)
   end)
 
   it("shuts down, then exits with 0", function()

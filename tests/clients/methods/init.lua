@@ -41,6 +41,21 @@ end
 
 function M.cancelled() return rpc.peer().data.cancelled or 0 end
 
+-- Says how far it is on its way to `to`.
+function M.count(params)
+  for i = 1, params.to do
+    rpc.progress { done = i }
+    rpc.sleep(0)
+  end
+  return "counted"
+end
+
+-- What scripts see of the caller.
+function M.who()
+  local peer = rpc.peer()
+  return { transport = peer.transport, address = peer.address, size = peer.headers["x-shoe-size"] }
+end
+
 function M.leave(reason) rpc.peer():close(reason) end
 
 return M
