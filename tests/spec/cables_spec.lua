@@ -247,3 +247,263 @@ describe("a death is noticed soon", function()
     is_as_before(self)
   end)
 end)
+
+-- A line, WebSocket or other session of a place that can be called.
+local function both_ways(place)
+  return place.kind ~= "http"
+end
+
+local function session(self, place, options)
+  local connection = open(self, place, options)
+  local there = client.over(support.transports.stream(connection, place.kind))
+  there.connection = connection
+  return there
+end
+
+describe("a subscriber that", function()
+  -- Publishes messages `from` to `to` of `size` bytes; how often they were sent.
+  local function publish(self, from, to, size)
+    return self.observer:result("news.publish", ("[%d,%d,%d]"):format(size or 1000, from, to))
+  end
+
+  -- Reads the news `from` to `to`, all of them and in order.
+  local function reads(there, from, to)
+    for i = from, to do
+      local text = there.session:next()
+      assert.equal(i, cjson.decode(text).params[1])
+    end
+  end
+
+  for _, place in ipairs(PLACES) do
+    if both_ways(place) then
+      it("stops reading is dropped at its limit on " .. place.name .. "; others notice nothing",
+        function()
+          local self = start("output = 100000")
+          local sleeper, reader = session(self, place), session(self, place)
+          assert.equal(1, sleeper:result("news.subscribe"))
+          assert.equal(2, reader:result("news.subscribe"))
+          sleeper.connection:pause()
+          local at, sent = 0, 2
+          while sent == 2 and at < 20000 do
+            sent = publish(self, at + 1, at + 10) / 10
+            reads(reader, at + 1, at + 10)
+            at = at + 10
+          end
+          assert.is_true(at < 20000, "nobody was dropped")
+          assert.equal(1, self.observer:result("news.count"))
+          loop.poll(function() return counters(self).open == 2 end, 2, "its connection to close")
+          assert.equal(20, publish(self, at + 1, at + 20))
+          reads(reader, at + 1, at + 20)
+          sleeper:close()
+          reader:close()
+          is_as_before(self)
+        end)
+
+      it("reads again before the limit has lost nothing on " .. place.name, function()
+        local self = start("output = 1000000")
+        local sleeper = session(self, place)
+        assert.equal(1, sleeper:result("news.subscribe"))
+        local at = 0
+        for _ = 1, 3 do
+          local from = at + 1
+          sleeper.connection:pause()
+          repeat
+            assert.equal(4, publish(self, at + 1, at + 4, 50000))
+            at = at + 4
+          until counters(self).held_bytes > 500000
+          sleeper.connection:resume()
+          reads(sleeper, from, at)
+          loop.poll(function() return counters(self).held_bytes == 0 end, nil, "output to leave")
+        end
+        assert.equal(7, sleeper:result("cable.echo", "[7]"))
+        sleeper:close()
+        is_as_before(self)
+      end)
+    end
+  end
+
+  it("publishes to itself and doesn't read is dropped, and nobody else", function()
+    local self = start("output = 100000, reply = 1e6")
+    local vain, reader = session(self, PLACES[1]), session(self, PLACES[1])
+    vain:result("news.subscribe")
+    reader:result("news.subscribe")
+    vain.connection:pause()
+    local sends = 0
+    repeat
+      vain:notify("news.publish", "[1000,1,10]")
+      for _ = 1, 10 do reader.session:next() end
+      sends = sends + 1
+    until self.observer:result("news.count") == 1 or sends == 2000
+    assert.is_true(sends < 2000, "nobody was dropped")
+    assert.equal(10, publish(self, 1, 10))
+    reads(reader, 1, 10)
+    vain:close()
+    reader:close()
+    is_as_before(self)
+  end)
+
+  for _, how in ipairs { "close", "kill", "reset" } do
+    it("goes by " .. how .. " while news are published leaves its topic", function()
+      local self = start()
+      local there, reader = session(self, PLACES[1]), session(self, PLACES[6])
+      there:result("news.subscribe")
+      reader:result("news.subscribe")
+      there.connection:pause()
+      publish(self, 1, 500)
+      there.connection[how](there.connection)
+      for at = 501, 1000, 10 do publish(self, at, at + 9) end
+      reads(reader, 1, 1000)
+      loop.poll(function() return self.observer:result("news.count") == 1 end, nil, "it to leave")
+      reader:close()
+      is_as_before(self)
+      local _, _, gone = counts(self)
+      assert.equal(2, gone)
+    end)
+  end
+end)
+
+describe("a client that is called and", function()
+  local function question(there)
+    local message = cjson.decode(there.session:next())
+    assert.equal("question", message.method)
+    return message.id
+  end
+
+  local function result(id, value)
+    return ('{"jsonrpc":"2.0","result":%s,"id":%s}'):format(value, id)
+  end
+
+  for _, place in ipairs(PLACES) do
+    if both_ways(place) then
+      it("answers never, late, twice and for others is borne on " .. place.name, function()
+        local self = start()
+        local there, other = session(self, place), session(self, place)
+        there.session:send(request("cable.ask_shortly", nil, 1))
+        local late = question(there)
+        local cancel, answer
+        for _ = 1, 2 do
+          local message = there.session:next()
+          if message:find("cancelRequest", 1, true) then cancel = message else answer = message end
+        end
+        assert.equal(late, cjson.decode(cancel).params.id)
+        assert.equal(-32051, cjson.decode(answer).error.code)
+        there.session:send(result(late, '"late"'))
+
+        there.session:send(request("cable.ask", nil, 2))
+        local asked = question(there)
+        other.session:send(result(asked, '"not mine"'))
+        assert.equal(7, other:result("cable.echo", "[7]"))
+        there.session:send(result('"' .. asked .. '"', '"text"'))
+        there.session:send(result(asked + 1, '"another"'))
+        there.session:send(result(asked, '"right"'))
+        assert.equal('{"jsonrpc":"2.0","result":"right","id":2}', there.session:next())
+        there.session:send(result(asked, '"again"'))
+        assert.equal(7, there:result("cable.echo", "[7]"))
+        local now = counters(self)
+        assert.equal(5, now.stray_answers)
+        assert.equal(0, now.pending)
+        there:close()
+        other:close()
+        is_as_before(self)
+      end)
+    end
+  end
+end)
+
+describe("a drain", function()
+  -- Asks for it, and waits until no new connections are taken.
+  local function drain(self)
+    self:kill("sigterm")
+    loop.poll(function()
+      local ok, there = pcall(conn.open, self.urls[#self.urls])
+      if ok then there:close() end
+      return not ok
+    end, nil, "listeners to close")
+  end
+
+  it("ends idle connections at once, each in its way", function()
+    local self = start()
+    local all = {}
+    for i, place in ipairs(PLACES) do all[i] = open(self, place) end
+    local used = open(self, PLACES[4])
+    used:send(wire.http.wrap(request("cable.echo", "[7]", 1)))
+    assert.equal(200, wire.http.read(used).status)
+    self.observer:close()
+    local from = loop.now()
+    self:kill("sigterm")
+    for i, place in ipairs(PLACES) do
+      if place.kind == "ws" then
+        assert.equal(1001, (wire.ws.read_close(all[i])), place.name)
+        all[i]:send(wire.ws.frame(string.pack(">I2", 1001), wire.ws.CLOSE))
+      end
+      assert.equal("", all[i]:rest(), place.name)
+    end
+    assert.equal("", used:rest())
+    assert.same({ 0, 0 }, { self:wait_exit() })
+    assert.is_true(loop.now() - from < 5)
+  end)
+
+  for _, place in ipairs(PLACES) do
+    it("lets a call in flight finish on " .. place.name, function()
+      local self = support.serve({ ["nap.lua"] = "return function() rpc.sleep(0.4) return 1 end" },
+        { listen = { (place.url:gsub("DIR", support.files.temp())) } })
+      local connection = conn.open(self.urls[1])
+      if place.kind == "ws" then wire.ws.open(connection) end
+      connection:send(wire[place.kind].wrap(request("nap", nil, 1))):flush()
+      loop.pass(0.1)
+      self:kill("sigterm")
+      local answer
+      if place.kind == "http" then
+        answer = wire.http.read(connection).body
+      else
+        repeat answer = wire[place.kind].read(connection) until answer:find("result", 1, true)
+      end
+      assert.equal('{"jsonrpc":"2.0","result":1,"id":1}', answer)
+      assert.equal(0, (self:wait_exit()))
+    end)
+  end
+
+  for _, place in ipairs(PLACES) do
+    if both_ways(place) then
+      it("lets a call out be answered on " .. place.name, function()
+        local self = start()
+        local there = session(self, place)
+        there.session:send(request("cable.ask", nil, 1))
+        local id = cjson.decode(there.session:next()).id
+        self.observer:close()
+        drain(self)
+        assert.is_nil(self.code)
+        there.session:send(('{"jsonrpc":"2.0","result":"why not","id":%d}'):format(id))
+        assert.equal('{"jsonrpc":"2.0","result":"why not","id":1}', there.session:next())
+        assert.equal(0, (self:wait_exit()))
+      end)
+
+      for _, how in ipairs { "close", "kill" } do
+        it(("isn't held up by a client that goes by %s on %s"):format(how, place.name), function()
+          local self = start()
+          local there = session(self, place)
+          there.session:send(request("cable.ask", nil, 1))
+          there.session:next()
+          self.observer:close()
+          drain(self)
+          local from = loop.now()
+          there.connection[how](there.connection)
+          assert.equal(0, (self:wait_exit()))
+          assert.is_true(loop.now() - from < 5)
+        end)
+      end
+    end
+
+    it("has its deadline, whoever doesn't read on " .. place.name, function()
+      local self = start(nil, nil, { "--drain", "0.5" })
+      local connection = open(self, place, { reading = false })
+      connection:send(wire[place.kind].wrap(request("cable.big", "[12000000]", 1)))
+      loop.poll(function() return counters(self).held_bytes > 0 end, nil, "output to be held")
+      self.observer:close()
+      local from = loop.now()
+      self:kill("sigterm")
+      self:wait_exit()
+      assert.is_true(loop.now() - from < 5)
+    end)
+  end
+end)
