@@ -1,73 +1,85 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two peers joined in memory, each with an environment of its own: what one
- * sends the other receives, in pieces of a size that may change, for as long
- * as that one wants to read. */
+ * Two scripts, `a` and `b`, whose peers are the two ends of one conversation;
+ * it goes through when a test lets it. */
 #ifndef MRPC_TEST_PAIR_H
 #define MRPC_TEST_PAIR_H
 
-#include "talk.h"
+#include "script.h"
 
-typedef struct pair {
-  talk a, b;
-  size_t piece;  /* most bytes that move at once; 0: all */
-  uint64_t seed; /* of pair_chance */
-} pair;
+static script a, b;
+static bool is_cut; /* nothing passes between them */
 
-__attribute__((unused)) static void pair_begin(pair *p) {
-  talk_begin(&p->a);
-  talk_begin(&p->b);
-  p->seed = 1;
-}
-
-/* A number below `below`, the next of a row that is the same in every run. */
-__attribute__((unused)) static unsigned pair_chance(pair *p, unsigned below) {
-  p->seed = p->seed * 6364136223846793005U + 1442695040888963407U;
-  return (unsigned)(p->seed >> 33) % below;
-}
-
-/* Moves one piece; false when there is none, or nobody reads. */
-__attribute__((unused)) static bool pair_move(pair *p, talk *from, talk *to) {
-  const char *bytes;
-  if (!mrpc_peer_wants_read(to->peer)) return false;
-  size_t len = mrpc_peer_output(from->peer, &bytes);
-  if (len == 0) return false;
-  if (p->piece && len > p->piece) len = p->piece;
-  mrpc_peer_recv(to->peer, bytes, len);
-  mrpc_peer_sent(from->peer, len);
+__attribute__((unused)) static bool carry(script *from, script *to) {
+  const char *text = talk_take(&from->talk);
+  if (!*text) return false;
+  mrpc_peer_recv(to->talk.peer, text, strlen(text));
   return true;
 }
 
-/* Lets both talk until they have nothing to say. */
-__attribute__((unused)) static void pair_run(pair *p) {
-  bool has_moved;
-  do {
-    talk_run(&p->a);
-    talk_run(&p->b);
-    has_moved = pair_move(p, &p->a, &p->b);
-    has_moved |= pair_move(p, &p->b, &p->a);
-  } while (has_moved);
+/* Lets them talk for `seconds`. */
+__attribute__((unused)) static void pair_talk(double seconds) {
+  uint64_t end = a.talk.now + (uint64_t)(seconds * 1e9);
+  for (;;) {
+    talk_run(&a.talk);
+    talk_run(&b.talk);
+    if (!is_cut && (carry(&a, &b) | carry(&b, &a))) continue;
+    uint64_t next = mrpc_timer_next(a.talk.env);
+    uint64_t other = mrpc_timer_next(b.talk.env);
+    if (other < next) next = other;
+    if (next > end) break;
+    if (next > a.talk.now) a.talk.now = b.talk.now = next;
+  }
+  a.talk.now = b.talk.now = end;
 }
 
-/* Is nothing left of any call, on either side? */
-__attribute__((unused)) static bool pair_is_quiet(const pair *p) {
-  mrpc_peer_stats a, b;
-  mrpc_peer_get_stats(p->a.peer, &a);
-  mrpc_peer_get_stats(p->b.peer, &b);
-  return !(a.pending | a.in_flight | b.pending | b.in_flight);
+typedef struct pair_result {
+  int count, rc;
+  bool is_error;
+  char json[512];
+} pair_result;
+
+__attribute__((unused)) static void pair_on_answer(mrpc_peer *peer,
+                                                   const mrpc_answer *answer,
+                                                   void *ud) {
+  pair_result *r = ud;
+  (void)peer;
+  r->count++;
+  r->rc = answer->result;
+  r->is_error = answer->is_error;
+  snprintf(r->json, sizeof r->json, "%.*s", (int)answer->len, answer->json);
 }
 
-/* And is all that was said heard? */
-__attribute__((unused)) static bool pair_is_idle(const pair *p) {
-  const char *bytes;
-  return pair_is_quiet(p) && !mrpc_peer_output(p->a.peer, &bytes) &&
-         !mrpc_peer_output(p->b.peer, &bytes);
+/* b calls a method of a's. */
+__attribute__((unused)) static int64_t pair_ask(const char *method,
+                                                const char *params,
+                                                pair_result *r) {
+  int64_t id = 0;
+  *r = (pair_result){0};
+  int rc =
+      mrpc_peer_call(b.talk.peer, method, params, 200, pair_on_answer, r, &id);
+  if (rc) ok(false, "%s: %s", method, mrpc_strerror(rc));
+  return id;
 }
 
-/* True when all memory came back. */
-__attribute__((unused)) static bool pair_end(pair *p) {
-  bool is_clean = talk_end(&p->a);
-  return talk_end(&p->b) && is_clean;
+/* The same methods on both sides; MRPC_OK or what failed. Limits that were set
+ * in the config stay. */
+__attribute__((unused)) static int pair_open(const char *text) {
+  is_cut = false;
+  a.talk.now = b.talk.now = 1000000000;
+  int rc = script_open(&b, text);
+  return rc ? rc : script_open(&a, text);
+}
+
+/* True when all memory came back. `left`, which may be NULL, is told what the
+ * allocator of `a` has counted. */
+__attribute__((unused)) static bool pair_close(oom *left) {
+  bool all = script_end(&a);
+  all &= script_end(&b);
+  if (left) *left = a.talk.mem;
+  memset(&a, 0, sizeof a);
+  memset(&b, 0, sizeof b);
+  return all;
 }
 
 #endif

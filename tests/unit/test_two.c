@@ -2,7 +2,7 @@
  *
  * Two runtimes that talk to each other: calls both ways, in one another, many
  * at once, and what ends them. */
-#include "script.h"
+#include "pair.h"
 
 #define GONE "-32057"
 
@@ -59,80 +59,24 @@ static const char both[] =
     "end\n"
     "return M\n";
 
-static script a, b;
-static bool is_cut; /* nothing passes between them */
-
-static bool carry(script *from, script *to) {
-  const char *text = talk_take(&from->talk);
-  if (!*text) return false;
-  mrpc_peer_recv(to->talk.peer, text, strlen(text));
-  return true;
-}
-
-/* Lets them talk for `seconds`. `a` is told by us, so what it says to us is in
- * the way: ids of ours are above 1,000,000. */
-static void talk_on(double seconds) {
-  uint64_t end = a.talk.now + (uint64_t)(seconds * 1e9);
-  for (;;) {
-    talk_run(&a.talk);
-    talk_run(&b.talk);
-    if (!is_cut && (carry(&a, &b) | carry(&b, &a))) continue;
-    uint64_t next = mrpc_timer_next(a.talk.env);
-    uint64_t other = mrpc_timer_next(b.talk.env);
-    if (other < next) next = other;
-    if (next > end) break;
-    if (next > a.talk.now) a.talk.now = b.talk.now = next;
-  }
-  a.talk.now = b.talk.now = end;
-}
-
-typedef struct result {
-  int count, rc;
-  bool is_error;
-  char json[512];
-} result;
-
-static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
-  result *r = ud;
-  (void)peer;
-  r->count++;
-  r->rc = answer->result;
-  r->is_error = answer->is_error;
-  snprintf(r->json, sizeof r->json, "%.*s", (int)answer->len, answer->json);
-}
-
-/* b calls a method of a's. */
-static int64_t ask(const char *method, const char *params, result *r) {
-  int64_t id = 0;
-  *r = (result){0};
-  int rc = mrpc_peer_call(b.talk.peer, method, params, 200, on_answer, r, &id);
-  if (rc) ok(false, "%s: %s", method, mrpc_strerror(rc));
-  return id;
-}
-
 static void begin(void) {
-  memset(&a, 0, sizeof a);
-  memset(&b, 0, sizeof b);
-  is_cut = false;
-  a.talk.now = b.talk.now = 1000000000;
-  if (script_open(&a, both) || script_open(&b, both)) abort();
+  if (pair_open(both)) abort();
   script_log(&a);
   script_log(&b);
 }
 
 static void end(void) {
-  bool all = script_end(&a);
-  ok(script_end(&b) && all, "all memory came back");
+  ok(pair_close(NULL), "all memory came back");
 }
 
 static void test_nested(void) {
-  result r;
+  pair_result r;
   begin();
-  ask("nest", "[100]", &r);
-  talk_on(1);
+  pair_ask("nest", "[100]", &r);
+  pair_talk(1);
   is_str(r.json, "100", "a hundred calls in one another");
-  ask("fail", "[50]", &r);
-  talk_on(1);
+  pair_ask("fail", "[50]", &r);
+  pair_talk(1);
   ok(r.is_error, "an error goes up as many");
   is_str(r.json, "{\"code\":7,\"message\":\"deep\",\"data\":{\"n\":null}}",
          "unchanged");
@@ -140,36 +84,36 @@ static void test_nested(void) {
 }
 
 static void test_many(void) {
-  result r;
+  pair_result r;
   begin();
-  ask("many", "[1000]", &r);
-  talk_on(3);
+  pair_ask("many", "[1000]", &r);
+  pair_talk(3);
   is_str(r.json, "500500", "a thousand in flight, answered in any order");
   end();
 }
 
 static void test_cancel(void) {
-  result r;
+  pair_result r;
   begin();
-  int64_t id = ask("closing", "[]", &r);
-  talk_on(1);
+  int64_t id = pair_ask("closing", "[]", &r);
+  pair_talk(1);
   mrpc_peer_cancel(b.talk.peer, id);
-  talk_on(1);
+  pair_talk(1);
   ok(r.count == 0, "who has given up isn't answered");
   ok(strstr(script_log(&a), "closed by\tRequest cancelled\tfalse"),
      "<close> sees the cancel: %s", a.log);
   mrpc_peer_stats stats;
   mrpc_peer_get_stats(b.talk.peer, &stats);
   ok(stats.in_flight == 0, "the call that it waited for is cancelled too");
-  id = ask("caught", "[]", &r);
-  talk_on(1);
+  id = pair_ask("caught", "[]", &r);
+  pair_talk(1);
   mrpc_peer_cancel(b.talk.peer, id);
-  talk_on(2);
+  pair_talk(2);
   script_log(&a);
   ok(strstr(a.log, "false\ttrue\ttrue"), "pcall sees it: %s", a.log);
   ok(strstr(a.log, "\nfalse\ttrue at="), "and each wait that follows");
-  ask("in_task", "[]", &r);
-  talk_on(3);
+  pair_ask("in_task", "[]", &r);
+  pair_talk(3);
   is_str(r.json, "true", "a spawned task is cancelled by its maker");
   mrpc_peer_get_stats(b.talk.peer, &stats);
   ok(stats.in_flight == 0, "and the other side with it");
@@ -177,49 +121,49 @@ static void test_cancel(void) {
 }
 
 static void test_death(void) {
-  result r;
+  pair_result r;
   begin();
-  ask("closing", "[]", &r);
-  talk_on(1);
+  pair_ask("closing", "[]", &r);
+  pair_talk(1);
   is_cut = true;
   mrpc_peer_drop(a.talk.peer);
-  talk_on(1);
+  pair_talk(1);
   ok(strstr(script_log(&a), "closed by\tRequest cancelled\ttrue"),
      "a call whose caller dies is cancelled: %s", a.log);
   end();
   begin();
-  ask("keep", "[]", &r);
-  talk_on(1);
-  ask("closing", "[]", &r);
-  talk_on(1);
+  pair_ask("keep", "[]", &r);
+  pair_talk(1);
+  pair_ask("closing", "[]", &r);
+  pair_talk(1);
   mrpc_peer_eof(a.talk.peer);
-  talk_on(1);
+  pair_talk(1);
   ok(r.is_error && strstr(r.json, GONE),
      "the end of input ends calls out at once: %s", r.json);
   end();
 }
 
 static void test_reload(void) {
-  result r;
+  pair_result r;
   begin();
-  ask("slow", "[2]", &r);
-  result other;
-  ask("ask", "[\"slow\",[1]]", &other);
-  talk_on(0.5);
+  pair_ask("slow", "[2]", &r);
+  pair_result other;
+  pair_ask("ask", "[\"slow\",[1]]", &other);
+  pair_talk(0.5);
   fake_put(&a.fake, "init.lua", "return {}\n");
   mrpc_runtime_reload(a.runtime, true);
-  talk_on(3);
+  pair_talk(3);
   is_str(other.json, "1", "a call out survives a reload");
   is_str(r.json, "2", "as waits do");
   end();
 }
 
 static void test_free(void) {
-  result r;
+  pair_result r;
   begin();
-  for (int i = 0; i < 10; i++) ask("closing", "[]", &r);
-  ask("many", "[10]", &r);
-  talk_on(0);
+  for (int i = 0; i < 10; i++) pair_ask("closing", "[]", &r);
+  pair_ask("many", "[10]", &r);
+  pair_talk(0);
   mrpc_peer_stats stats;
   mrpc_peer_get_stats(a.talk.peer, &stats);
   ok(stats.pending == 20, "calls wait: %d", (int)stats.pending);
@@ -231,55 +175,45 @@ static void test_free(void) {
 }
 
 static void test_limit(void) {
-  result r;
-  memset(&a, 0, sizeof a);
-  memset(&b, 0, sizeof b);
-  a.talk.now = b.talk.now = 1000000000;
+  pair_result r;
   a.config.limits = &(mrpc_limits){.wait = 3};
-  if (script_open(&a, both) || script_open(&b, both)) abort();
-  ask("ask", "[\"slow\",[100]]", &r);
-  talk_on(2.9);
+  begin();
+  pair_ask("ask", "[\"slow\",[100]]", &r);
+  pair_talk(2.9);
   ok(r.count == 0, "limits.wait is the timeout");
-  talk_on(0.2);
+  pair_talk(0.2);
   ok(strstr(r.json, "-32051"), "of calls that give none: %s", r.json);
-  ask("ask", "[\"slow\",[10],{\"timeout\":20}]", &r);
-  talk_on(11);
+  pair_ask("ask", "[\"slow\",[10],{\"timeout\":20}]", &r);
+  pair_talk(11);
   is_str(r.json, "10", "those that do have their own");
-  ask("ask", "[\"slow\",[10],{\"timeout\":0}]", &r);
-  talk_on(0.1);
+  pair_ask("ask", "[\"slow\",[10],{\"timeout\":0}]", &r);
+  pair_talk(0.1);
   ok(strstr(r.json, "-32051"), "zero is at once");
   end();
 }
 
-/* The runtime `a` has no memory. */
+/* The side `a` runs out of memory. */
 static void run_all(oom *o) {
-  result r;
-  memset(&a, 0, sizeof a);
-  memset(&b, 0, sizeof b);
-  is_cut = false;
-  a.talk.now = b.talk.now = 1000000000;
+  pair_result r;
   a.quiet = b.quiet = true;
-  if (script_open(&b, both)) abort();
   a.talk.mem = *o;
-  if (script_open(&a, both) == MRPC_OK) {
-    ask("nest", "[4]", &r);
-    talk_on(1);
-    ask("fail", "[2]", &r);
-    talk_on(1);
-    ask("many", "[3]", &r);
-    talk_on(2);
-    int64_t id = ask("closing", "[]", &r);
-    talk_on(1);
+  if (pair_open(both) == MRPC_OK) {
+    pair_ask("nest", "[4]", &r);
+    pair_talk(1);
+    pair_ask("fail", "[2]", &r);
+    pair_talk(1);
+    pair_ask("many", "[3]", &r);
+    pair_talk(2);
+    int64_t id = pair_ask("closing", "[]", &r);
+    pair_talk(1);
     mrpc_peer_cancel(b.talk.peer, id);
-    talk_on(1);
-    ask("closing", "[]", &r);
-    talk_on(1);
+    pair_talk(1);
+    pair_ask("closing", "[]", &r);
+    pair_talk(1);
     mrpc_peer_drop(a.talk.peer);
-    talk_on(1);
+    pair_talk(1);
   }
-  (void)script_end(&a);
-  *o = a.talk.mem;
-  (void)script_end(&b);
+  (void)pair_close(o);
 }
 
 int main(void) {
