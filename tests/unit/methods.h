@@ -13,6 +13,7 @@
 #include "json/write.h"
 #include "moonrpc.h"
 #include "rpc/call.h"
+#include "rpc/peer.h"
 
 /* A wait that isn't released, or a release that nobody waited for. */
 typedef struct methods_wait {
@@ -259,6 +260,139 @@ static void methods_release(mrpc_call *call, void *ud) {
   m->last_result = mrpc_call_reply(call, "true", 4);
 }
 
+/* Methods that speak to their caller. */
+
+/* A call of `ask` and the one that it made of it. */
+typedef struct methods_asking {
+  mrpc_call *call;
+  int64_t id;
+} methods_asking;
+
+/* The member of an error object, NULL when there is none. */
+static const char *methods_member(const mrpc_doc *doc, uint32_t object,
+                                  const char *name, size_t *len) {
+  uint32_t key = object + 1;
+  for (uint32_t left = doc->nodes[object].size; left; left--) {
+    if (mrpc_doc_string_is(doc, key, name, strlen(name)))
+      return mrpc_doc_raw(doc, key + 1, len);
+    key = mrpc_doc_next(doc, key + 1);
+  }
+  *len = 0;
+  return NULL;
+}
+
+static char *methods_unquote(const char *raw, size_t len) {
+  char *text = malloc(len);
+  text[mrpc_json_unescape(raw + 1, len - 2, text)] = '\0';
+  return text;
+}
+
+/* Passes an error of the other side on. */
+static int methods_pass(mrpc_call *call, const mrpc_doc *doc, uint32_t node) {
+  size_t code_len, message_len, data_len;
+  const char *code = methods_member(doc, node, "code", &code_len);
+  const char *raw = methods_member(doc, node, "message", &message_len);
+  const char *data = methods_member(doc, node, "data", &data_len);
+  char *message = methods_unquote(raw, message_len);
+  int rc = mrpc_call_fail(call, strtoll(code, NULL, 10), message,
+                          strlen(message), data, data_len);
+  free(message);
+  return rc;
+}
+
+static void methods_on_answer(mrpc_peer *peer, const mrpc_answer *answer,
+                              void *ud) {
+  methods_asking *a = ud;
+  uint32_t node;
+  const mrpc_doc *doc = mrpc_peer_answer_doc(peer, &node);
+  if (answer->result == MRPC_ETIMEOUT)
+    mrpc_call_error(a->call, MRPC_TIMED_OUT, NULL, NULL);
+  else if (answer->result)
+    mrpc_call_error(a->call, MRPC_INTERNAL_ERROR, NULL, NULL);
+  else if (answer->is_error)
+    methods_pass(a->call, doc, node);
+  else
+    mrpc_call_reply(a->call, answer->json, answer->len);
+  free(a);
+}
+
+static void methods_on_ask_cancel(mrpc_call *call, void *ud) {
+  methods_asking *a = ud;
+  mrpc_peer *peer = mrpc_call_peer(call);
+  if (!peer) return; /* its calls fail by themselves */
+  mrpc_peer_cancel(peer, a->id);
+  free(a);
+  mrpc_call_error(call, MRPC_REQUEST_CANCELLED, NULL, NULL);
+}
+
+/* Says method(params) to the caller, as a call or a notification. */
+static int methods_say(mrpc_call *call, methods_asking *a) {
+  static const char *const names[] = {"method", "params"};
+  uint32_t args[METHODS_MAX_ARGS], root;
+  const mrpc_doc *doc = mrpc_call_doc(call, &root);
+  if (!methods_args(call, names, 2, args) || args[0] == MRPC_NO_NODE ||
+      doc->nodes[args[0]].type != MRPC_JSON_STRING ||
+      (args[1] != MRPC_NO_NODE && doc->nodes[args[1]].type < MRPC_JSON_ARRAY))
+    return MRPC_EINVAL;
+  size_t raw_len, len;
+  const char *raw = mrpc_doc_raw(doc, args[0], &raw_len);
+  char *method = methods_unquote(raw, raw_len), *params = NULL;
+  if (args[1] != MRPC_NO_NODE) {
+    /* A container inside an array doesn't know where it begins. */
+    const char *from = doc->nodes[root].type == MRPC_JSON_ARRAY
+                           ? strchr(raw + raw_len, ',') + 1
+                           : mrpc_doc_raw(doc, args[1], &len);
+    len = (size_t)(doc->text + doc->nodes[args[1]].u.at.start - from);
+    params = strndup(from, len);
+  }
+  mrpc_peer *peer = mrpc_call_peer(call);
+  int rc =
+      a ? mrpc_peer_call(peer, method, params, 0, methods_on_answer, a, &a->id)
+        : mrpc_peer_notify(peer, method, params);
+  free(method);
+  free(params);
+  return rc;
+}
+
+static void methods_ask(mrpc_call *call, void *ud) {
+  methods *m = ud;
+  methods_asking *a = malloc(sizeof *a);
+  m->started++;
+  a->call = call;
+  if (methods_say(call, a) == MRPC_OK) {
+    mrpc_call_on_cancel(call, methods_on_ask_cancel, a);
+    return;
+  }
+  free(a);
+  mrpc_call_error(call, MRPC_INTERNAL_ERROR, NULL, NULL);
+}
+
+static void methods_tell(mrpc_call *call, void *ud) {
+  methods *m = ud;
+  m->started++;
+  if (methods_say(call, NULL) == MRPC_OK)
+    mrpc_call_reply(call, "true", 4);
+  else
+    mrpc_call_error(call, MRPC_INTERNAL_ERROR, NULL, NULL);
+}
+
+static void methods_progress(mrpc_call *call, void *ud) {
+  methods *m = ud;
+  uint32_t params;
+  const mrpc_doc *doc = mrpc_call_doc(call, &params);
+  size_t len = 0;
+  const char *value = NULL;
+  m->started++;
+  if (params != MRPC_NO_NODE && doc->nodes[params].type == MRPC_JSON_OBJECT)
+    value = methods_member(doc, params, "value", &len);
+  int rc = value ? mrpc_call_progress(call, value, len) : MRPC_EINVAL;
+  if (rc == MRPC_OK || rc == MRPC_ENOTFOUND)
+    mrpc_call_reply(call, rc == MRPC_OK ? "true" : "false",
+                    rc == MRPC_OK ? 4 : 5);
+  else
+    mrpc_call_error(call, MRPC_INTERNAL_ERROR, NULL, NULL);
+}
+
 /* Answers what still waits and forgets what was released for nobody. */
 __attribute__((unused)) static void methods_clear(methods *m) {
   while (m->waits) {
@@ -280,6 +414,8 @@ __attribute__((unused)) static int methods_add(methods *m,
       {"get_data", methods_get_data}, {"echo", methods_echo},
       {"fail", methods_fail},         {"boom", methods_boom},
       {"wait", methods_wait_for},     {"release", methods_release},
+      {"ask", methods_ask},           {"tell", methods_tell},
+      {"progress", methods_progress},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     int rc = mrpc_dispatch_add(dispatch, all[i].name, all[i].fn, m);

@@ -52,4 +52,19 @@ function M.release(name)
   return true
 end
 
+-- These speak to their caller: a call, a notification, progress.
+
+function M.ask(method, params)
+  return rpc.peer():call(method, params)
+end
+
+function M.tell(method, params)
+  rpc.peer():notify(method, params)
+  return true
+end
+
+function M.progress(params)
+  return rpc.progress(params.value) or false
+end
+
 return M

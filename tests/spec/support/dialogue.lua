@@ -1,6 +1,7 @@
 -- Reads tests/dialogue/*.txt. `--> text` is sent, the `<-- json` lines behind it
--- are what comes back; lines that begin with four spaces go on with the one
--- above and are joined to it by a space; `#` and empty lines are prose.
+-- are what comes back, the `<== json` lines what the host says of its own;
+-- lines that begin with four spaces go on with the one above and are joined to
+-- it by a space; `#` and empty lines are prose.
 local uv = require "luv"
 
 local dialogue = {}
@@ -13,16 +14,18 @@ dialogue.folder = "tests/dialogue"
 
 ---@param path string
 ---@return Step[]
+---@return boolean has_calls some messages are the host's own
 function dialogue.read(path)
-  local steps, last, number = {}, nil, 0
+  local steps, last, number, has_calls = {}, nil, 0, false
   for line in io.lines(path) do
     number = number + 1
-    local arrow, text = line:match("^([-<][-][->]) (.*)$")
+    local arrow, text = line:match("^([-<][-=][->=]) (.*)$")
     if arrow == "-->" then
       last = { send = text, expect = {} }
       steps[#steps + 1] = last
-    elseif arrow == "<--" and last then
+    elseif (arrow == "<--" or arrow == "<==") and last then
       last.expect[#last.expect + 1] = text
+      has_calls = has_calls or arrow == "<=="
     elseif line:find("^    ") and last then
       local list, more = last.expect, " " .. line:match("^ +(.*)$")
       if #list > 0 then
@@ -34,7 +37,7 @@ function dialogue.read(path)
       error(("%s:%d: neither an arrow nor prose"):format(path, number))
     end
   end
-  return steps
+  return steps, has_calls
 end
 
 -- The files, sorted.
