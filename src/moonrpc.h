@@ -355,6 +355,12 @@ int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
 int mrpc_peer_cancel(mrpc_peer *peer, int64_t id);
 /* MRPC_ESTATE and MRPC_ELIMIT as for mrpc_peer_call. */
 int mrpc_peer_notify(mrpc_peer *peer, const char *method, const char *params);
+/* What is called and notified between these two leaves together, as one batch
+ * (JSON-RPC 2.0 section 6); nothing at all if that is nothing. Each call is
+ * answered on its own. A batch that can't be sent (MRPC_ENOMEM) ends the
+ * conversation; MRPC_ESTATE: that has ended meanwhile. */
+void mrpc_peer_batch_begin(mrpc_peer *peer);
+int mrpc_peer_batch_end(mrpc_peer *peer);
 
 /* Runtime: a directory of Lua methods.
  *

@@ -136,6 +136,7 @@ struct mrpc_peer {
   size_t rest_at;   /* how much of it is taken */
   mrpc_buf sending; /* what output shows; framing->out gathers meanwhile */
   size_t sent;      /* how much of it is sent */
+  mrpc_buf batch;   /* of our calls, while it is gathered; else empty */
 
   mrpc_link batches;
   mrpc_link queued;
@@ -164,13 +165,14 @@ struct mrpc_peer {
   bool is_closing; /* mrpc_peer_close was called */
   bool says_cancelled; /* it cancels by notifications/cancelled */
   bool is_draining;
-  bool is_choked;  /* held output passed its limit */
-  bool is_held;    /* reading was stopped by a limit */
-  bool has_eof;    /* the other side has ended its input */
-  bool is_read;    /* and all of it was taken; or it can't be followed */
-  bool is_dropped; /* the connection is dead: no output either */
-  bool is_lost;    /* nothing is taken or answered any more; ends soon */
-  bool is_over;    /* everything was cancelled and failed */
+  bool is_gathering; /* what we say goes into `batch` */
+  bool is_choked;    /* held output passed its limit */
+  bool is_held;      /* reading was stopped by a limit */
+  bool has_eof;      /* the other side has ended its input */
+  bool is_read;      /* and all of it was taken; or it can't be followed */
+  bool is_dropped;   /* the connection is dead: no output either */
+  bool is_lost;      /* nothing is taken or answered any more; ends soon */
+  bool is_over;      /* everything was cancelled and failed */
 };
 
 /* Of peer.c and life.c. */

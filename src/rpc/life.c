@@ -24,6 +24,7 @@ static void init(mrpc_peer *peer, const mrpc_peer_config *config) {
   peer->reject_duplicate_ids = config->reject_duplicate_ids;
   mrpc_buf_init(&peer->rest, mem, SIZE_MAX);
   mrpc_buf_init(&peer->sending, mem, SIZE_MAX);
+  mrpc_buf_init(&peer->batch, mem, SIZE_MAX);
   mrpc_list_init(&peer->batches);
   mrpc_list_init(&peer->queued);
   mrpc_list_init(&peer->calls);
@@ -63,6 +64,7 @@ void mrpc_peer_free(mrpc_peer *peer) {
   peer->framing->vt->free(peer->framing);
   mrpc_buf_clear(&peer->rest);
   mrpc_buf_clear(&peer->sending);
+  mrpc_buf_clear(&peer->batch);
   mrpc_map_clear(&peer->pending);
   mrpc_dispatch_release(peer->dispatch);
   const mrpc_mem *mem = &peer->env->mem;

@@ -47,8 +47,39 @@ int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len) {
   return mrpc_output_push(peer, json, len);
 }
 
+/* All or nothing of a message of the batch. */
+static int gather(mrpc_buf *batch, const char *json, size_t len) {
+  size_t mark = batch->len;
+  mrpc_buf_addc(batch, mark ? ',' : '[');
+  mrpc_buf_add(batch, json, len);
+  int rc = batch->err;
+  if (rc) mrpc_buf_truncate(batch, mark);
+  return rc;
+}
+
+void mrpc_peer_batch_begin(mrpc_peer *peer) {
+  peer->is_gathering = true;
+}
+
+/* The calls of a batch that can't be sent are told with all others. */
+int mrpc_peer_batch_end(mrpc_peer *peer) {
+  mrpc_buf *batch = &peer->batch;
+  int rc = MRPC_OK;
+  peer->is_gathering = false;
+  if (batch->len) {
+    mrpc_buf_addc(batch, ']');
+    rc = batch->err ? batch->err
+                    : mrpc_output_push(peer, batch->data, batch->len);
+  }
+  if (rc && rc != MRPC_ESTATE) mrpc_peer_lose(peer);
+  mrpc_buf_truncate(batch, 0);
+  mrpc_buf_relax(batch, KEEP);
+  return rc;
+}
+
 int mrpc_output_push(mrpc_peer *peer, const char *json, size_t len) {
   if (!mrpc_peer_can_push(peer)) return MRPC_ESTATE;
+  if (peer->is_gathering) return gather(&peer->batch, json, len);
   int rc = peer->framing->vt->push(peer->framing, json, len);
   if (rc) return rc;
   added(peer);
