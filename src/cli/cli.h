@@ -26,7 +26,13 @@ typedef struct command {
   int (*run)(const struct command *self, int argc, char **argv);
 } command;
 
-extern const command cli_serve, cli_call, cli_listen, cli_check, cli_methods;
+extern const command cli_serve, cli_call, cli_listen, cli_bench, cli_check,
+    cli_methods;
+
+/* main.c. */
+
+/* Lets the process have as many descriptors as the system allows. */
+void cli_raise_file_limit(void);
 
 /* options.c. */
 

@@ -166,7 +166,7 @@ static int run(const command *self, int argc, char **argv) {
                      "over ws://",
                      argv[1]);
   if (argc > 2) l.method = argv[2];
-  code = session_open(&l.session, self, argv[1], on_signal, &l);
+  code = session_open(&l.session, self, argv[1], NULL, on_signal, &l);
   if (!code && argc > 3)
     code = params_make(self, l.session.env, argc - 3, argv + 3, &l.params);
   if (!code) code = listen_on(&l);

@@ -4,12 +4,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 
-static const command *const commands[] = {&cli_serve, &cli_call, &cli_listen,
-                                          &cli_check, &cli_methods};
+static const command *const commands[] = {&cli_serve, &cli_call,  &cli_listen,
+                                          &cli_bench, &cli_check, &cli_methods};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void show_help(FILE *to) {
@@ -62,6 +63,13 @@ static void fill_standard(void) {
   int fd = open("/dev/null", O_RDWR);
   while (fd >= 0 && fd <= 2) fd = dup(fd);
   if (fd > 2) close(fd);
+}
+
+void cli_raise_file_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int main(int argc, char **argv) {

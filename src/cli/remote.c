@@ -104,7 +104,8 @@ static void on_signal(mrpc_host *host, void *ud) {
 
 int remote_run(const remote_call *call) {
   progress p = {.call = call};
-  int code = session_open(&p.session, call->self, call->url, on_signal, &p);
+  int code =
+      session_open(&p.session, call->self, call->url, NULL, on_signal, &p);
   if (!code) code = session_connect(&p.session, on_open, on_close, &p);
   if (!code) {
     session_alarm(call->timeout);

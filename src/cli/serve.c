@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/local.h"
@@ -138,13 +137,6 @@ static void end_signals(void) {
 
 /* The host. */
 
-static void raise_file_limit(void) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static void announce(const server *s, const char *url) {
   char text[600];
   snprintf(text, sizeof text, "listening on %s", url);
@@ -217,7 +209,7 @@ static int serve(server *s, mrpc_host_config *config) {
       .log = cli_log, .log_ud = &s->sink, .log_level = config->log_level};
   if (!local_is_directory(s->self, config->methods)) return EXIT_FAULT;
   cli_log_init(&s->sink, config->log_json);
-  raise_file_limit();
+  cli_raise_file_limit();
   int rc = mrpc_env_new(&env_config, &s->env);
   if (rc) return complain(s, mrpc_strerror(rc));
   config->env = s->env;

@@ -57,7 +57,7 @@ static void on_log(const mrpc_log_entry *entry, void *sink) {
 }
 
 int session_open(session *s, const command *self, const char *url,
-                 mrpc_host_fn on_signal, void *ud) {
+                 const mrpc_limits *limits, mrpc_host_fn on_signal, void *ud) {
   mrpc_env_config env_config = {.log = on_log, .log_ud = &s->sink};
   mrpc_host_config config;
   *s = (session){.self = self, .url = url};
@@ -65,6 +65,7 @@ int session_open(session *s, const command *self, const char *url,
   mrpc_host_config_init(&config);
   int rc = mrpc_env_new(&env_config, &s->env);
   config.env = s->env;
+  if (limits) config.limits = *limits;
   config.on_signal = on_signal;
   config.ud = ud;
   if (!rc) rc = mrpc_host_new(&config, &s->host);

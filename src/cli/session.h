@@ -16,11 +16,11 @@ typedef struct session {
   log_sink sink;
 } session;
 
-/* `on_signal` runs from the loop at SIGINT, SIGTERM and when the alarm rings,
- * as often as they do. EXIT_DONE, or the exit code when something is missing;
- * to be closed in either case. */
+/* `limits` may be NULL. `on_signal` runs from the loop at SIGINT, SIGTERM and
+ * when the alarm rings, as often as they do. EXIT_DONE, or the exit code when
+ * something is missing; to be closed in either case. */
 int session_open(session *s, const command *self, const char *url,
-                 mrpc_host_fn on_signal, void *ud);
+                 const mrpc_limits *limits, mrpc_host_fn on_signal, void *ud);
 /* `in_haste`: the loop may be stuck (a resolver doesn't give up soon). */
 void session_close(session *s, bool in_haste, int code);
 
