@@ -5,7 +5,7 @@
  * has the methods. After each round nothing may be left on either side, and
  * each call must have had one end: an answer, or none because it was given up.
  */
-#include "pair.h"
+#include "joined.h"
 
 enum { ROUNDS = 10000 };
 
