@@ -447,10 +447,10 @@ bool mrpc_runtime_is_loading(const mrpc_runtime *runtime);
 const mrpc_report *mrpc_runtime_report(const mrpc_runtime *runtime);
 /* The host is about to end: runs, once, what files gave to rpc.on("shutdown").
  * `on_quiet(ud)`, which may be NULL, is called from now on whenever the last
- * function of rpc.on that ran, whatever its event, has ended. */
+ * function of rpc.on for a shutdown or a disconnect has ended. */
 void mrpc_runtime_shutdown(mrpc_runtime *runtime, mrpc_runtime_fn on_quiet,
                            void *ud);
-/* Does no function of rpc.on run? */
+/* Does no such function run? */
 bool mrpc_runtime_is_quiet(const mrpc_runtime *runtime);
 /* Makes the Lua code that runs now check its deadlines soon. Async-signal-safe;
  * call it on the runtime's own thread only (from a signal handler). */

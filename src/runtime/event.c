@@ -25,11 +25,15 @@ void mrpc_events_init(mrpc_runtime *rt) {
 
 /* Running. */
 
-/* Somebody may wait for the last one. */
 static void on_end(mrpc_task *task, lua_State *co, int status) {
+  if (status != LUA_OK) mrpc_failure_log(task, co, "event handler failed");
+}
+
+/* One that the host's end waits for. */
+static void on_last_end(mrpc_task *task, lua_State *co, int status) {
   mrpc_runtime *rt = task->runtime;
-  if (status != LUA_OK) mrpc_failure_log(task, co, task->ud);
-  if (--rt->hook_tasks == 0 && rt->on_quiet) rt->on_quiet(rt->quiet_ud);
+  on_end(task, co, status);
+  if (--rt->end_tasks == 0 && rt->on_quiet) rt->on_quiet(rt->quiet_ud);
 }
 
 typedef struct start {
@@ -58,9 +62,9 @@ static int prepare(lua_State *L) {
 static int run(mrpc_runtime *rt, const hook *h, mrpc_event event,
                mrpc_peer *peer) {
   start s = {h, peer, NULL};
-  const char *what = "event handler failed";
-  int rc =
-      mrpc_task_new(rt, h->owner, on_end, (void *)(uintptr_t)what, &s.task);
+  bool is_last = event == MRPC_EVENT_DISCONNECT || event == MRPC_EVENT_SHUTDOWN;
+  int rc = mrpc_task_new(rt, h->owner, is_last ? on_last_end : on_end, NULL,
+                         &s.task);
   if (rc) return rc;
   rc = mrpc_protect(rt, prepare, &s);
   if (rc) {
@@ -68,7 +72,7 @@ static int run(mrpc_runtime *rt, const hook *h, mrpc_event event,
     return rc;
   }
   s.task->limit_ns = rt->handler_ns;
-  rt->hook_tasks++;
+  rt->end_tasks += is_last;
   if (event == MRPC_EVENT_CONNECT)
     mrpc_task_start(s.task, peer ? 1 : 0);
   else
@@ -108,7 +112,7 @@ void mrpc_runtime_shutdown(mrpc_runtime *rt, mrpc_runtime_fn on_quiet,
 }
 
 bool mrpc_runtime_is_quiet(const mrpc_runtime *rt) {
-  return rt->hook_tasks == 0;
+  return rt->end_tasks == 0;
 }
 
 /* What scripts see. */

@@ -73,7 +73,7 @@ struct mrpc_runtime {
   const void *peer_meta;        /* address of the objects' metatable */
   uint64_t encodings;           /* messages that topics have written */
   mrpc_link hooks[MRPC_EVENTS]; /* of rpc.on; event.c */
-  uint32_t hook_tasks;          /* that run them */
+  uint32_t end_tasks;           /* of functions that belong to an end */
   bool is_shut;                 /* the host takes no more work */
   mrpc_runtime_fn on_quiet;     /* the last of those tasks has ended */
   void *quiet_ud;

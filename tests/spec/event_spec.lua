@@ -61,6 +61,39 @@ describe("connect and disconnect", function()
     server:wait_log("went.*closed=true")
   end)
 
+  it("may turn a peer away", function()
+    local server = support.serve({ ["init.lua"] = [[
+      rpc.on("connect", function(peer) peer:close("full") end)
+      return { one = function() rpc.log.info("was called") return 1 end }]] },
+      { listen = { "tcp://127.0.0.1:0?framing=line", "http://127.0.0.1:0" } })
+    local connection = support.conn.open(server.urls[1])
+    connection:send(client.request("one", nil, 1) .. "\n")
+    assert.equal("", connection:rest())
+    local ws = support.wire.ws.open(support.conn.open(server.urls[2]))
+    local code, reason = support.wire.ws.read_close(ws)
+    assert.equal(1000, code)
+    assert.equal("full", reason)
+    assert.equal(1, client.open(server.urls[2]):result("one"))
+    local _, count = server.err:gsub("was called", "")
+    assert.equal(1, count)
+  end)
+
+  it("may go on as long as the peer is there", function()
+    local server = support.serve({ ["init.lua"] = [[
+      rpc.on("connect", function(peer)
+        while not peer:closed() do
+          peer:notify("tick")
+          rpc.sleep(0.01)
+        end
+        rpc.log.info("no more ticks")
+      end)]] }, { listen = { "tcp://127.0.0.1:0?framing=line" } })
+    local connection = support.conn.open(server.urls[1])
+    for _ = 1, 3 do assert.matches('"tick"', connection:line()) end
+    server:kill()
+    assert.equal(0, server:wait_exit())
+    assert.is_nil(server.err:find("deadline"))
+  end)
+
   it("do no harm when they fail", function()
     local server = support.serve({ ["init.lua"] = [[
       rpc.on("connect", function() error("at the door") end)
