@@ -73,7 +73,8 @@ local function idle(count)
     return crowd.ended or proc.log(crowd):find("open=" .. count, 1, true)
   end)
   if crowd.ended or not is_open then
-    error("the connections don't open: " .. proc.log(crowd), 0)
+    error(("%d connections don't open in a minute: %s"):format(count,
+      proc.log(crowd)), 0)
   end
   uv.sleep(300)
   local each = (proc.rss(server) - before) / count
