@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes to messages. wslay takes as many bytes as its own buffer holds and
- * shows a frame, or the piece of one, at a time, unmasked in that buffer. A
- * message that lies there whole is handed out where it lies; what comes in
- * pieces is put together in `part`.
+ * Bytes to messages. The short way is for a text that is one frame and lies
+ * whole in the bytes received, as nearly all do: it is unmasked into `part`,
+ * eight bytes at a time, or not even copied when it has no mask. wslay reads
+ * all else: frames that are cut, fragments, control frames, and whatever
+ * breaks the rules.
  *
- * So wslay may have read beyond the message that recv hands out. As the peer
- * asks again only while it has bytes to give, recv then leaves the last byte
- * unconsumed, and passes over it when it comes again. */
+ * wslay would read ahead, and a peer that must stop couldn't take that back.
+ * So it is dealt a frame's head byte by byte, and then no more than its
+ * payload. */
 #include <string.h>
 
 #include "http/websocket.h"
@@ -23,12 +24,14 @@ static int take_control(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
 
 ssize_t mrpc_websocket_deal(uint8_t *buf, size_t len, int flags, void *ud) {
   mrpc_websocket *w = ud;
-  size_t left = (size_t)(w->end - w->at);
+  size_t most = (size_t)(w->end - w->at);
   (void)flags;
-  if (len > left) len = left;
+  if (!w->in_frame && most) most = 1;
+  if (w->in_frame && most > w->left) most = (size_t)w->left;
+  if (len > most) len = most;
   if (len) memcpy(buf, w->at, len);
   w->at += len;
-  w->backlog += len;
+  if (!w->in_frame) w->in_head |= len > 0;
   return (ssize_t)len;
 }
 
@@ -42,35 +45,109 @@ static void begin(mrpc_websocket *w) {
 
 /* No more bytes for now: what is incomplete has its time. */
 static int suspend(mrpc_websocket *w) {
-  bool is_between = !w->in_frame && !w->opcode && !w->backlog;
+  bool is_between = !w->in_head && !w->in_frame && !w->opcode;
   if (!is_between && w->deadline == UINT64_MAX)
     w->deadline = mrpc_env_after(w->base.env, w->body_time);
   return MRPC_PARTIAL;
 }
 
-int mrpc_websocket_recv(mrpc_framing *f, const char *bytes, size_t len,
-                        size_t *consumed, mrpc_message *msg) {
-  mrpc_websocket *w = (mrpc_websocket *)f;
+static int end_message(mrpc_websocket *w, const char *bytes, size_t len,
+                       mrpc_message *msg) {
+  w->is_binary = w->opcode == WSLAY_BINARY_FRAME;
+  w->opcode = 0;
+  w->deadline = UINT64_MAX;
+  w->owed++;
+  *msg = (mrpc_message){.bytes = len ? bytes : "", .len = len};
+  return MRPC_OK;
+}
+
+/* The short way. */
+
+static const char *unmask(mrpc_websocket *w, const char *key, const char *bytes,
+                          size_t len) {
+  char *to = mrpc_buf_reserve(&w->part, len);
+  uint64_t keys, eight;
+  size_t at = 0;
+  if (!to) return NULL;
+  memcpy(&keys, key, 4);
+  memcpy((char *)&keys + 4, key, 4);
+  for (; len - at >= 8; at += 8) {
+    memcpy(&eight, bytes + at, 8);
+    eight ^= keys;
+    memcpy(to + at, &eight, 8);
+  }
+  for (; at < len; at++) to[at] = (char)(bytes[at] ^ key[at & 3]);
+  w->part.len = len;
+  w->is_given = true;
+  return to;
+}
+
+/* The length of the head of a text frame that lies whole in the bytes, and of
+ * its payload; 0 if it isn't one that wslay would find no fault with. */
+static size_t measure(const mrpc_websocket *w, const char *bytes, size_t len,
+                      size_t *size) {
+  const unsigned char *head = (const unsigned char *)bytes;
+  size_t at = 2;
+  bool is_text = len > 1 && head[0] == (0x80 | WSLAY_TEXT_FRAME);
+  if (!is_text || (head[1] >> 7) == (w->mask != NULL)) return 0;
+  *size = head[1] & 0x7f;
+  if (*size == 126 && len >= 4) {
+    *size = (size_t)head[2] << 8 | head[3];
+    at = 4;
+    if (*size < 126) return 0;
+  }
+  if (*size > 125 && at == 2) return 0;
+  if (!w->mask) at += 4;
+  return at + *size <= len && *size <= w->message_max ? at : 0;
+}
+
+/* MRPC_PARTIAL when there's no short way. */
+static int take_whole(mrpc_websocket *w, const char *bytes, size_t len,
+                      size_t *consumed, mrpc_message *msg) {
+  mrpc_utf8 text = {0};
+  size_t size, head;
+  if (w->in_head || w->in_frame || w->opcode) return MRPC_PARTIAL;
+  head = measure(w, bytes, len, &size);
+  if (!head) return MRPC_PARTIAL;
+  const char *payload = bytes + head;
+  *consumed = head + size;
+  if (size && !w->mask) payload = unmask(w, payload - 4, payload, size);
+  if (!payload) return w->failed = MRPC_ENOMEM;
+  if (!mrpc_utf8_feed(&text, payload, size) || !mrpc_utf8_is_whole(&text))
+    return mrpc_websocket_fail(w, MRPC_WS_NOT_UTF8, "a text isn't UTF-8");
+  return end_message(w, payload, size, msg);
+}
+
+/* wslay's way. */
+
+static int take_pieces(mrpc_websocket *w, mrpc_message *msg) {
   struct wslay_frame_iocb piece;
-  int rc = w->failed ? w->failed : MRPC_PARTIAL;
-  *consumed = len;
-  begin(w);
-  if (len == 0 || rc != MRPC_PARTIAL) return rc;
-  w->at = bytes + w->is_ahead;
-  w->end = bytes + len;
-  w->is_ahead = false;
-  w->is_active = true;
-  while (rc == MRPC_PARTIAL) {
+  int rc = MRPC_PARTIAL;
+  while (rc == MRPC_PARTIAL && w->at < w->end) {
     ssize_t got = wslay_frame_recv(w->frames, &piece);
-    if (got == WSLAY_ERR_WANT_READ) return suspend(w);
+    if (got == WSLAY_ERR_WANT_READ) continue;
     rc = got >= 0
              ? take_piece(w, &piece, msg)
              : mrpc_websocket_fail(w, MRPC_WS_PROTOCOL, "a malformed frame");
   }
-  if (rc != MRPC_OK) return rc;
-  w->is_ahead = w->at == w->end && w->backlog;
-  *consumed = (size_t)(w->at - bytes) - w->is_ahead;
-  return MRPC_OK;
+  return rc == MRPC_PARTIAL ? suspend(w) : rc;
+}
+
+int mrpc_websocket_recv(mrpc_framing *f, const char *bytes, size_t len,
+                        size_t *consumed, mrpc_message *msg) {
+  mrpc_websocket *w = (mrpc_websocket *)f;
+  *consumed = len;
+  begin(w);
+  if (w->failed) return w->failed;
+  if (len == 0) return MRPC_PARTIAL;
+  w->is_active = true;
+  int rc = take_whole(w, bytes, len, consumed, msg);
+  if (rc != MRPC_PARTIAL) return rc;
+  w->at = bytes;
+  w->end = bytes + len;
+  rc = take_pieces(w, msg);
+  *consumed = (size_t)(w->at - bytes);
+  return rc;
 }
 
 /* What may not begin now, or ever; 0 when all is well. */
@@ -101,13 +178,9 @@ static int open_frame(mrpc_websocket *w, const struct wslay_frame_iocb *head) {
   const char *why;
   uint16_t code = check_head(w, head, &why);
   if (code) return mrpc_websocket_fail(w, code, why);
-  uint64_t len = head->payload_length;
-  w->backlog -= 2U + (head->mask ? 4U : 0U) +
-                (len > 65535 ? 8U
-                 : len > 125 ? 2U
-                             : 0U);
+  w->in_head = false;
   w->in_frame = true;
-  w->got = 0;
+  w->left = head->payload_length;
   if (wslay_is_ctrl_frame(head->opcode)) {
     w->control_len = 0;
   } else if (!w->opcode) {
@@ -121,23 +194,11 @@ static int take_piece(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
                       mrpc_message *msg) {
   int rc = w->in_frame ? MRPC_PARTIAL : open_frame(w, piece);
   if (rc != MRPC_PARTIAL) return rc;
-  w->backlog -= piece->data_length;
-  w->got += piece->data_length;
-  bool is_end = w->got == piece->payload_length;
+  w->left -= piece->data_length;
+  bool is_end = w->left == 0;
   w->in_frame = !is_end;
   return wslay_is_ctrl_frame(piece->opcode) ? take_control(w, piece, is_end)
                                             : take_data(w, piece, is_end, msg);
-}
-
-/* The last piece of a message has come. */
-static int end_message(mrpc_websocket *w, const char *bytes, size_t len,
-                       mrpc_message *msg) {
-  w->is_binary = w->opcode == WSLAY_BINARY_FRAME;
-  w->opcode = 0;
-  w->deadline = UINT64_MAX;
-  w->owed++;
-  *msg = (mrpc_message){.bytes = len ? bytes : "", .len = len};
-  return MRPC_OK;
 }
 
 static int take_data(mrpc_websocket *w, const struct wslay_frame_iocb *piece,

@@ -47,16 +47,14 @@ typedef struct mrpc_websocket {
   double pong;        /* seconds for the answer */
   bool takes_binary;
 
-  /* What recv was given, and how wslay reads it: ahead of the frame that it
-   * shows. `backlog` counts what it has read and not shown. */
+  /* What recv was given and wslay hasn't been dealt yet. */
   const char *at;
   const char *end;
-  uint64_t backlog;
-  bool is_ahead; /* it has the first byte of the next recv, too */
 
   /* The frame and the message that are being read. */
-  bool in_frame;
-  uint64_t got;      /* bytes of the frame's payload */
+  bool in_head;      /* wslay has a part of a frame's head */
+  bool in_frame;     /* it has shown one that isn't at its end */
+  uint64_t left;     /* bytes of the frame's payload that are to come */
   uint8_t opcode;    /* of the message; 0: between two */
   bool is_binary;    /* the last message was */
   bool is_given;     /* `part` is the message that recv handed out */

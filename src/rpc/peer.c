@@ -16,7 +16,7 @@
 #include "rpc/batch.h"
 #include "rpc/pending.h"
 
-enum { LARGE = 4096 }; /* bytes of a message */
+enum { LARGE = 1024 }; /* bytes of a message */
 
 static void finish_input(mrpc_peer *peer);
 static void close_input(mrpc_peer *peer);
