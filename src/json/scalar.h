@@ -31,8 +31,13 @@ MRPC_INLINE bool is_end(const state *s, const char *p) {
   return !s->sealed && p == s->end;
 }
 
+/* The digit at p; more than 9 when there is none. */
+MRPC_INLINE unsigned digit_at(const state *s, const char *p) {
+  return is_end(s, p) ? 10 : (unsigned)(uint8_t)*p - '0';
+}
+
 MRPC_INLINE bool is_digit(const state *s, const char *p) {
-  return !is_end(s, p) && (uint8_t)(*p - '0') <= 9;
+  return digit_at(s, p) <= 9;
 }
 
 static const char no_more[] = "unexpected end of text";
@@ -123,6 +128,22 @@ __attribute__((noinline)) static const char *hard_string(mrpc_doc *doc,
   }
 }
 
+/* A string that begins less than sixteen bytes before the end: those are
+ * looked at together with what stands before it. Every message has such a
+ * one. */
+__attribute__((noinline)) static const char *late_string(mrpc_doc *doc,
+                                                         const char *start,
+                                                         const char *end,
+                                                         mrpc_node *node) {
+  if (MRPC_LIKELY(end - doc->text >= 16)) {
+    unsigned hit = mrpc_special16(end - 16) >> (16 - (end - start));
+    const char *p = start + (unsigned)__builtin_ctz(hit | 0x10000);
+    if (MRPC_LIKELY(hit && *p == '"'))
+      return end_string(doc, start, p, 0, node);
+  }
+  return hard_string(doc, start, start, end, node);
+}
+
 /* From behind the opening quote to behind the closing one. */
 MRPC_INLINE const char *string(state *s, const char *p, mrpc_node *node) {
   const char *start = p;
@@ -142,11 +163,11 @@ MRPC_INLINE const char *string(state *s, const char *p, mrpc_node *node) {
  * pays. */
 MRPC_INLINE const char *short_string(state *s, const char *p, mrpc_node *node) {
   const char *start = p;
-  if (MRPC_LIKELY(s->end - p >= 16)) {
-    unsigned hit = mrpc_special16(p);
-    if (MRPC_LIKELY(hit)) p = mrpc_guess16(p, (unsigned)__builtin_ctz(hit));
-    if (MRPC_LIKELY(*p == '"')) return end_string(s->doc, start, p, 0, node);
-  }
+  if (MRPC_UNLIKELY(s->end - p < 16))
+    return late_string(s->doc, start, s->end, node);
+  unsigned hit = mrpc_special16(p);
+  if (MRPC_LIKELY(hit)) p = mrpc_guess16(p, (unsigned)__builtin_ctz(hit));
+  if (MRPC_LIKELY(*p == '"')) return end_string(s->doc, start, p, 0, node);
   return hard_string(s->doc, start, p, s->end, node);
 }
 
@@ -162,7 +183,7 @@ MRPC_INLINE const char *literal(const state *s, const char *p, const char *word,
 
 MRPC_INLINE const char *few_digits(const state *s, const char *p,
                                    uint64_t *value) {
-  while (is_digit(s, p)) *value = *value * 10 + (uint64_t)(*p++ - '0');
+  for (unsigned d; (d = digit_at(s, p)) <= 9; p++) *value = *value * 10 + d;
   return p;
 }
 
@@ -265,26 +286,19 @@ MRPC_INLINE bool is_real(const state *s, const char *p) {
   return !is_end(s, p) && (*p == '.' || (*p | 0x20) == 'e');
 }
 
-/* A number from its first digit on. Most are short, and their jumps are
- * foreseen; eight digits at a time are better only for others. */
+/* A number from its first digit on. Most whole parts are short, and their
+ * jumps are foreseen; many digits at a time are better only for fractions. */
 MRPC_INLINE const char *number(const state *s, const char *start, bool negative,
                                mrpc_node *node) {
   const char *p = start + negative;
-  uint64_t value = (uint64_t)(*p++ - '0');
+  uint64_t value = digit_at(s, p++);
   if (MRPC_UNLIKELY(value == 0 && is_digit(s, p)))
     return bad_number(s->doc, start, p);
-  for (int i = 0; i < 3; i++, p++) {
-    if (is_digit(s, p)) {
-      value = value * 10 + (uint64_t)(*p - '0');
-    } else {
-      if (is_real(s, p)) return real(s, start, p, value, negative, node);
-      if (!negative) return put_integer(s, start, p, value, node);
-      return integer(s, start, p, value, negative, node);
-    }
-  }
-  p = many_digits(s, p, &value);
+  p = few_digits(s, p, &value);
   if (is_real(s, p)) return real(s, start, p, value, negative, node);
-  return integer(s, start, p, value, negative, node);
+  if (negative || MRPC_UNLIKELY(p - start > 18))
+    return integer(s, start, p, value, negative, node);
+  return put_integer(s, start, p, value, node);
 }
 
 MRPC_INLINE const char *negative_number(const state *s, const char *p,

@@ -36,7 +36,8 @@ struct mrpc_dispatch {
   mrpc_map native;
   const mrpc_map *scripted; /* the runtime's, or `empty` */
   mrpc_map empty;
-  mrpc_method fallback; /* for what isn't found; `start` NULL: none */
+  const mrpc_method *last; /* that was found, until the maps change */
+  mrpc_method fallback;    /* for what isn't found; `start` NULL: none */
   mrpc_peer_watch watch;
   void *watch_ud;
   mrpc_error_codes codes; /* zero: the code is sent as it is */

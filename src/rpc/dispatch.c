@@ -39,7 +39,7 @@ static void free_native(mrpc_dispatch *dispatch) {
 void mrpc_dispatch_free(mrpc_dispatch *dispatch) {
   if (!dispatch) return;
   free_native(dispatch);
-  dispatch->scripted = &dispatch->empty;
+  (void)mrpc_dispatch_swap(dispatch, NULL);
   mrpc_dispatch_release(dispatch);
 }
 
@@ -82,12 +82,23 @@ int mrpc_dispatch_add(mrpc_dispatch *dispatch, const char *name,
   return mrpc_dispatch_add_host(dispatch, name, fn, ud);
 }
 
-const mrpc_method *mrpc_dispatch_find(const mrpc_dispatch *dispatch,
-                                      const char *name, size_t len) {
+static const mrpc_method *look_up(const mrpc_dispatch *dispatch,
+                                  const char *name, size_t len) {
   const mrpc_method *method = NULL;
   if (!is_reserved(name, len))
     method = mrpc_map_get(dispatch->scripted, name, len);
   return method ? method : mrpc_map_get(&dispatch->native, name, len);
+}
+
+/* Callers call the same method many times on end. */
+const mrpc_method *mrpc_dispatch_find(mrpc_dispatch *dispatch, const char *name,
+                                      size_t len) {
+  const mrpc_method *last = dispatch->last;
+  if (last && last->len == len && memcmp(last->name, name, len) == 0)
+    return last;
+  const mrpc_method *method = look_up(dispatch, name, len);
+  if (method) dispatch->last = method;
+  return method;
 }
 
 void mrpc_dispatch_set_codes(mrpc_dispatch *dispatch,
@@ -135,6 +146,7 @@ const mrpc_map *mrpc_dispatch_swap(mrpc_dispatch *dispatch,
                                    const mrpc_map *scripted) {
   const mrpc_map *old = dispatch->scripted;
   dispatch->scripted = scripted ? scripted : &dispatch->empty;
+  dispatch->last = NULL;
   return old == &dispatch->empty ? NULL : old;
 }
 

@@ -39,8 +39,8 @@ void mrpc_dispatch_watch(mrpc_dispatch *dispatch, const mrpc_peer_watch *watch,
 int mrpc_dispatch_add_host(mrpc_dispatch *dispatch, const char *name,
                            mrpc_call_fn fn, void *ud);
 /* NULL when there is none; the default isn't looked at. */
-const mrpc_method *mrpc_dispatch_find(const mrpc_dispatch *dispatch,
-                                      const char *name, size_t len);
+const mrpc_method *mrpc_dispatch_find(mrpc_dispatch *dispatch, const char *name,
+                                      size_t len);
 /* What mrpc_dispatch_set_default gave, for a name that isn't found; NULL when
  * there is none or the name is reserved. */
 const mrpc_method *mrpc_dispatch_default(const mrpc_dispatch *dispatch,

@@ -52,8 +52,12 @@ static void scripted(mrpc_env *env, mrpc_dispatch *d) {
   ok(finds(d, "rpc.x", one), "but none of the host's");
   ok(mrpc_dispatch_add(d, "more", one, NULL) == MRPC_EEXIST,
      "its name is taken");
+  ok(finds(d, "one", two) && finds(d, "one", two), "found twice on end");
   ok(mrpc_dispatch_swap(d, NULL) == &map, "the map is given back");
-  ok(finds(d, "more", NULL) && finds(d, "one", one), "all as before");
+  ok(finds(d, "one", one) && finds(d, "more", NULL), "all as before");
+  ok(finds(d, "one", one) && !mrpc_dispatch_swap(d, &map) &&
+         finds(d, "one", two) && mrpc_dispatch_swap(d, NULL) == &map,
+     "what was found last doesn't outlive its map");
   mrpc_map_clear(&map);
 }
 
