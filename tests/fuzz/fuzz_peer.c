@@ -4,12 +4,14 @@
  * HTTP, C the header framing, { and [ lines, anything else detection. Control
  * characters that neither JSON nor HTTP have are no input but events: a cut
  * between two reads, time that passes, an answer, a call out, an allocation
- * that fails, the end (see `events`).
+ * that fails, the end (see `happen`). Calls out are made by events and by the
+ * methods `ask` and `tell`; the input may answer them, cancel, close.
  *
  * Between the peer and its framing stands a shim that keeps the books: each
  * message is answered at most once; each reply is JSON; the ids in it are
  * those of its message, raw, in order, none twice. In the end, unless the peer
- * was lost, every message is answered, and all memory comes back. */
+ * was lost, every message is answered, each call out has had one end, who
+ * opened has ended, and all memory comes back. */
 #include "json/parse.h"
 #include "talk.h"
 
@@ -193,6 +195,11 @@ static void shim_drain(mrpc_framing *f) {
   mirror(s, MRPC_OK);
 }
 
+static const mrpc_header_field *shim_headers(const mrpc_framing *f) {
+  const mrpc_framing *inner = ((const shim *)f)->inner;
+  return inner->vt->headers ? inner->vt->headers(inner) : NULL;
+}
+
 static void shim_free(mrpc_framing *f) {
   shim *s = (shim *)f;
   s->inner->vt->free(s->inner);
@@ -211,6 +218,7 @@ static const mrpc_framing_vt shim_vt = {
     .deadline = shim_deadline,
     .tick = shim_tick,
     .drain = shim_drain,
+    .headers = shim_headers,
     .free = shim_free,
 };
 
@@ -248,7 +256,24 @@ static int make_shim(mrpc_env *env, const mrpc_limits *limits,
 
 /* Events. */
 
-static int calls_made, calls_ended;
+static int calls_made, calls_ended, opens, ends;
+static int64_t last_id;
+
+static void on_open(mrpc_peer *peer, void *ud) {
+  (void)ud;
+  opens++;
+  mrpc_peer_notify(peer, "hello", NULL);
+}
+
+static void on_end(mrpc_peer *peer, void *ud) {
+  (void)ud;
+  mrpc_peer_stats stats;
+  mrpc_peer_get_stats(peer, &stats);
+  CHECK(stats.pending == 0 && stats.in_flight == 0);
+  ends++;
+}
+
+static const mrpc_peer_watch watch = {on_open, on_end};
 
 static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
   (void)peer;
@@ -258,18 +283,35 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
 }
 
 static void call_out(talk *t) {
-  if (mrpc_peer_call(t->peer, "ask", "[1]", 5, on_answer, NULL, NULL) ==
+  if (mrpc_peer_call(t->peer, "ask", "[1]", 5, on_answer, NULL, &last_id) ==
       MRPC_OK)
     calls_made++;
 }
 
-/* Answers the wait that is the oldest. */
-static void release(talk *t) {
+/* Gives up the latest call out, or one that is none. */
+static void give_up(talk *t) {
+  if (mrpc_peer_cancel(t->peer, last_id) == MRPC_OK) calls_made--;
+  CHECK(mrpc_peer_cancel(t->peer, last_id) == MRPC_ENOTFOUND);
+}
+
+/* All that waits tells how far it is, and looks at its header fields. */
+static void tell_progress(talk *t) {
+  for (methods_wait *w = t->methods.waits; w; w = w->next) {
+    if (!w->call) continue;
+    mrpc_call_progress(w->call, "{\"at\":1}", 8);
+    const mrpc_header_field *f = mrpc_call_headers(w->call);
+    for (; f && f->name; f++) CHECK(*f->name && f->value);
+  }
+}
+
+/* Answers the wait that is the oldest; false when there is none. */
+static bool release(talk *t) {
   for (methods_wait *w = t->methods.waits; w; w = w->next)
     if (w->call) {
       methods_let_go(&t->methods, w->name, w->len);
-      return;
+      return true;
     }
+  return false;
 }
 
 static void send_some(talk *t) {
@@ -303,6 +345,9 @@ static void happen(talk *t, char event) {
     case 16: fail_soon(t, 1); break;
     case 17: fail_soon(t, 3); break;
     case 18: talk_flush(t); break;
+    case 19: give_up(t); break;
+    case 20: mrpc_peer_close(t->peer, "enough"); break;
+    case 21: tell_progress(t); break;
     default: break;
   }
 }
@@ -323,7 +368,7 @@ static void play(talk *t, const char *data, size_t size) {
   }
 }
 
-/* Lets everything come to its end. */
+/* Lets everything come to its end; what asks the other side has it in time. */
 static void settle(talk *t) {
   t->is_stuck = false;
   for (unsigned i = 0; i < 100000; i++) {
@@ -331,9 +376,9 @@ static void settle(talk *t) {
     talk_flush(t);
     mrpc_peer_stats stats;
     mrpc_peer_get_stats(t->peer, &stats);
-    CHECK(stats.in_flight <= IN_FLIGHT);
+    CHECK(stats.in_flight <= IN_FLIGHT && stats.pending <= IN_FLIGHT);
     if (!stats.in_flight && mrpc_timer_next(t->env) > t->now) return;
-    release(t);
+    if (!release(t) && stats.in_flight) talk_pass(t, 1);
   }
   CHECK(!"it comes to an end");
 }
@@ -355,7 +400,7 @@ static void clear_books(bool must_be_whole) {
   free(books);
   books = NULL;
   book_count = 0;
-  calls_made = calls_ended = 0;
+  calls_made = calls_ended = opens = ends = 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -372,7 +417,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                            .output = 1000};
   t.config.explain = size % 2;
   t.config.reject_duplicate_ids = size % 3 == 0;
-  talk_begin(&t);
+  last_id = 0;
+  if (talk_start(&t)) abort();
+  mrpc_dispatch_watch(t.dispatch, &watch, NULL);
+  if (talk_open(&t)) abort();
   play(&t, (const char *)data, size);
   settle(&t);
   bool was_dropped = memchr(data, 15, size) || memchr(data, 7, size) ||
@@ -380,6 +428,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   check_end(&t);
   bool is_whole = !t.mem.hit && !was_dropped;
   CHECK(talk_end(&t));
+  CHECK(opens == ends && opens <= 1);
   clear_books(is_whole);
   return 0;
 }
