@@ -226,6 +226,7 @@ static int notify(lua_State *L) {
 static int close_peer(lua_State *L) {
   mrpc_lua_peer *p = mrpc_lua_peer_get(L, 1);
   const char *reason = luaL_optstring(L, 2, NULL);
+  if (reason) write_value(L, 2, take_scratch(L), "reason"); /* is it UTF-8? */
   if (mrpc_lua_peer_is_closed(p)) return 0;
   p->is_closed = true;
   mrpc_topic_leave(p);

@@ -45,6 +45,7 @@ local METHODS = {
       error(e)
     end
     function M.why() return kept.why and { code = kept.why.code, closed = kept.closed } end
+    function M.wrong() peer():close("\xff") end
     function M.bad() peer():call("m", { a = { print } }) end
     return M]],
 }
@@ -198,6 +199,8 @@ local function spoken_to(transport)
   it("is told nothing of what can't be written", function()
     assert.equal(-32603, client.over(session):failure("bad").code)
     server:wait_log("params%.a%[1%]: a function")
+    assert.equal(-32603, client.over(session):failure("wrong").code)
+    server:wait_log("reason: not valid UTF%-8")
   end)
 end
 
@@ -216,6 +219,16 @@ describe("a peer on HTTP", function()
     assert.equal(-32603, there:failure("ask", '["x"]').code)
     server:wait_log("http can't carry calls to the caller; use a WebSocket, TCP")
     assert.equal(-32603, there:failure("tell", '["x"]').code)
+  end)
+
+  it("has its connection closed behind the answer", function()
+    there, server = support.serve_client(METHODS)
+    local connection = support.conn.open(server.urls[1])
+    connection:send(support.wire.http.wrap(client.request("close", nil, 1)))
+    local response = support.wire.http.read(connection)
+    assert.matches('"closing"', response.body)
+    assert.equal("close", response.headers.connection)
+    assert.equal("", connection:rest())
   end)
 
   it("lives for one call", function()
