@@ -89,11 +89,11 @@ void mrpc_host_drain(mrpc_host *host, double seconds) {
   if (host->state >= MRPC_HOST_DRAINING) return;
   host->state = MRPC_HOST_DRAINING;
   mrpc_host_each(host, mrpc_endpoint_close);
-  drain_streams(host);
   uint64_t at = mrpc_env_after(host->env, seconds);
   if (at != UINT64_MAX)
     mrpc_timer_start(&host->env->timers, &host->deadline, at);
   if (host->runtime) mrpc_runtime_shutdown(host->runtime, on_quiet, host);
+  drain_streams(host);
   mrpc_host_check_end(host);
 }
 

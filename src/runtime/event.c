@@ -73,7 +73,8 @@ static int run(mrpc_runtime *rt, const hook *h, mrpc_event event,
   }
   s.task->limit_ns = rt->handler_ns;
   rt->end_tasks += is_last;
-  if (event == MRPC_EVENT_CONNECT)
+  if (event == MRPC_EVENT_CONNECT ||
+      (event == MRPC_EVENT_SHUTDOWN && !rt->current))
     mrpc_task_start(s.task, peer ? 1 : 0);
   else
     mrpc_task_start_later(s.task, peer ? 1 : 0);

@@ -16,8 +16,9 @@ typedef enum mrpc_event {
 } mrpc_event;
 
 void mrpc_events_init(mrpc_runtime *runtime);
-/* Runs the event's functions, each as a task of its file: those of a connect
- * at once, the others from the loop's next turn. `peer`, their argument, is
+/* Runs the event's functions, each as a task of its file: those of a connect,
+ * and of a shutdown that no script asks for, at once, the others from the
+ * loop's next turn. `peer`, their argument, is
  * NULL for events that aren't about one. Doesn't throw. */
 void mrpc_event_fire(mrpc_runtime *runtime, mrpc_event event, mrpc_peer *peer);
 

@@ -123,6 +123,24 @@ describe("shutdown", function()
     assert.matches("went", server.err)
   end)
 
+  it("may say goodbye", function()
+    local server = support.serve({ ["init.lua"] = [[
+      local all = rpc.topic("all")
+      rpc.on("connect", function(peer) all:add(peer) end)
+      rpc.on("shutdown", function() all:publish("bye") end)]] },
+      { listen = { "tcp://127.0.0.1:0?framing=line", "http://127.0.0.1:0" } })
+    local line = support.conn.open(server.urls[1])
+    local ws = support.wire.ws.open(support.conn.open(server.urls[2]))
+    -- Both have connected when they have been answered.
+    line:send(client.request("none", nil, 1) .. "\n"):line()
+    ws:send(support.wire.ws.wrap(client.request("none", nil, 1)))
+    support.wire.ws.read(ws)
+    server:kill()
+    assert.matches('"method":"bye"', line:line())
+    assert.matches('"method":"bye"', support.wire.ws.read(ws))
+    assert.equal(1001, (support.wire.ws.read_close(ws)))
+  end)
+
   it("comes at the end of stdio too", function()
     local server = support.serve({ ["init.lua"] = HOOKS:format(1) },
       { listen = { "stdio:" }, stdin = true })
