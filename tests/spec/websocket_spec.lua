@@ -20,6 +20,7 @@ local METHODS = {
       rpc.log.info("a call hangs")
       rpc.sleep(50)
     end
+    function M.leave(reason) rpc.peer():close(reason) return "left" end
     function M.large(n) return ("x"):rep(n) end
     return M]],
 }
@@ -149,6 +150,15 @@ describe("a WebSocket", function()
         socket:send(close_frame(code, "bye"))
         closes(socket, code)
       end
+    end)
+
+    it("with 1000 and a reason by a script, behind the answers that are owed", function()
+      local socket = open()
+      socket:send(ws.wrap(request("slow", "[0.2]")) .. ws.wrap(request("leave", '["enough"]', 2)))
+      assert.matches('"left"', ws.read(socket))
+      assert.matches('"slept"', ws.read(socket))
+      assert.same({ 1000, "enough" }, { ws.read_close(socket) })
+      assert.equal("", socket:rest())
     end)
 
     it("with 1002, 1003, 1007 and 1009, by what was wrong", function()
