@@ -8,7 +8,7 @@
  *
  * wslay would read ahead, and a peer that must stop couldn't take that back.
  * So it is dealt a frame's head byte by byte, and then no more than its
- * payload. */
+ * payload. Its context, of 4 KiB, lives no longer than what it reads. */
 #include <string.h>
 
 #include "http/websocket.h"
@@ -22,7 +22,7 @@ static int take_data(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
 static int take_control(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
                         bool is_end);
 
-ssize_t mrpc_websocket_deal(uint8_t *buf, size_t len, int flags, void *ud) {
+static ssize_t deal(uint8_t *buf, size_t len, int flags, void *ud) {
   mrpc_websocket *w = ud;
   size_t most = (size_t)(w->end - w->at);
   (void)flags;
@@ -43,12 +43,8 @@ static void begin(mrpc_websocket *w) {
   mrpc_buf_relax(&w->part, KEEP);
 }
 
-/* No more bytes for now: what is incomplete has its time. */
-static int suspend(mrpc_websocket *w) {
-  bool is_between = !w->in_head && !w->in_frame && !w->opcode;
-  if (!is_between && w->deadline == UINT64_MAX)
-    w->deadline = mrpc_env_after(w->base.env, w->body_time);
-  return MRPC_PARTIAL;
+static bool is_between(const mrpc_websocket *w) {
+  return !w->in_head && !w->in_frame && !w->opcode;
 }
 
 static int end_message(mrpc_websocket *w, const char *bytes, size_t len,
@@ -63,42 +59,13 @@ static int end_message(mrpc_websocket *w, const char *bytes, size_t len,
 
 /* The short way. */
 
-static const char *unmask(mrpc_websocket *w, const char *key, const char *bytes,
-                          size_t len) {
+static const char *unmask(mrpc_websocket *w, const char *bytes, size_t len) {
   char *to = mrpc_buf_reserve(&w->part, len);
-  uint64_t keys, eight;
-  size_t at = 0;
   if (!to) return NULL;
-  memcpy(&keys, key, 4);
-  memcpy((char *)&keys + 4, key, 4);
-  for (; len - at >= 8; at += 8) {
-    memcpy(&eight, bytes + at, 8);
-    eight ^= keys;
-    memcpy(to + at, &eight, 8);
-  }
-  for (; at < len; at++) to[at] = (char)(bytes[at] ^ key[at & 3]);
+  mrpc_ws_xor(to, bytes, len, bytes - MRPC_WS_KEY_SIZE);
   w->part.len = len;
   w->is_given = true;
   return to;
-}
-
-/* The length of the head of a text frame that lies whole in the bytes, and of
- * its payload; 0 if it isn't one that wslay would find no fault with. */
-static size_t measure(const mrpc_websocket *w, const char *bytes, size_t len,
-                      size_t *size) {
-  const unsigned char *head = (const unsigned char *)bytes;
-  size_t at = 2;
-  bool is_text = len > 1 && head[0] == (0x80 | WSLAY_TEXT_FRAME);
-  if (!is_text || (head[1] >> 7) == (w->mask != NULL)) return 0;
-  *size = head[1] & 0x7f;
-  if (*size == 126 && len >= 4) {
-    *size = (size_t)head[2] << 8 | head[3];
-    at = 4;
-    if (*size < 126) return 0;
-  }
-  if (*size > 125 && at == 2) return 0;
-  if (!w->mask) at += 4;
-  return at + *size <= len && *size <= w->message_max ? at : 0;
 }
 
 /* MRPC_PARTIAL when there's no short way. */
@@ -106,12 +73,12 @@ static int take_whole(mrpc_websocket *w, const char *bytes, size_t len,
                       size_t *consumed, mrpc_message *msg) {
   mrpc_utf8 text = {0};
   size_t size, head;
-  if (w->in_head || w->in_frame || w->opcode) return MRPC_PARTIAL;
-  head = measure(w, bytes, len, &size);
-  if (!head) return MRPC_PARTIAL;
+  if (!is_between(w)) return MRPC_PARTIAL;
+  head = mrpc_ws_measure_text(bytes, len, !w->mask, &size);
+  if (!head || size > w->message_max) return MRPC_PARTIAL;
   const char *payload = bytes + head;
   *consumed = head + size;
-  if (size && !w->mask) payload = unmask(w, payload - 4, payload, size);
+  if (size && !w->mask) payload = unmask(w, payload, size);
   if (!payload) return w->failed = MRPC_ENOMEM;
   if (!mrpc_utf8_feed(&text, payload, size) || !mrpc_utf8_is_whole(&text))
     return mrpc_websocket_fail(w, MRPC_WS_NOT_UTF8, "a text isn't UTF-8");
@@ -120,9 +87,26 @@ static int take_whole(mrpc_websocket *w, const char *bytes, size_t len,
 
 /* wslay's way. */
 
+static int open_frames(mrpc_websocket *w) {
+  static const struct wslay_frame_callbacks ways = {.recv_callback = deal};
+  if (w->frames) return MRPC_PARTIAL;
+  int rc = wslay_frame_context_init(&w->frames, &ways, w);
+  return rc ? (w->failed = MRPC_ENOMEM) : MRPC_PARTIAL;
+}
+
+/* No more bytes for now, or a message: what is incomplete has its time. */
+static void suspend(mrpc_websocket *w) {
+  if (is_between(w)) {
+    wslay_frame_context_free(w->frames);
+    w->frames = NULL;
+  } else if (w->deadline == UINT64_MAX) {
+    w->deadline = mrpc_env_after(w->base.env, w->body_time);
+  }
+}
+
 static int take_pieces(mrpc_websocket *w, mrpc_message *msg) {
   struct wslay_frame_iocb piece;
-  int rc = MRPC_PARTIAL;
+  int rc = open_frames(w);
   while (rc == MRPC_PARTIAL && w->at < w->end) {
     ssize_t got = wslay_frame_recv(w->frames, &piece);
     if (got == WSLAY_ERR_WANT_READ) continue;
@@ -130,7 +114,8 @@ static int take_pieces(mrpc_websocket *w, mrpc_message *msg) {
              ? take_piece(w, &piece, msg)
              : mrpc_websocket_fail(w, MRPC_WS_PROTOCOL, "a malformed frame");
   }
-  return rc == MRPC_PARTIAL ? suspend(w) : rc;
+  suspend(w);
+  return rc;
 }
 
 int mrpc_websocket_recv(mrpc_framing *f, const char *bytes, size_t len,
@@ -209,7 +194,6 @@ static int take_data(mrpc_websocket *w, const struct wslay_frame_iocb *piece,
   if (is_text && (!mrpc_utf8_feed(&w->text, bytes, len) ||
                   (is_last && !mrpc_utf8_is_whole(&w->text))))
     return mrpc_websocket_fail(w, MRPC_WS_NOT_UTF8, "a text isn't UTF-8");
-  if (is_last && w->part.len == 0) return end_message(w, bytes, len, msg);
   mrpc_buf_add(&w->part, bytes, len);
   if (w->part.err) return w->failed = MRPC_ENOMEM;
   if (!is_last) return MRPC_PARTIAL;

@@ -14,39 +14,33 @@
 
 #include "http/sha1.h"
 
-static ssize_t write_out(const uint8_t *bytes, size_t len, int flags,
-                         void *ud) {
-  mrpc_websocket *w = ud;
-  (void)flags;
-  mrpc_buf_add(&w->base.out, (const char *)bytes, len);
-  return (ssize_t)len; /* mrpc_websocket_send has made room */
-}
-
 /* RFC 6455 section 10.3: the keys can't be foretold by who chooses what we
  * send. A digest of a secret and a count gives one each. */
-static int make_mask(uint8_t *key, size_t len, void *ud) {
-  mrpc_ws_mask *mask = ((mrpc_websocket *)ud)->mask;
+static void make_key(mrpc_ws_mask *mask, char key[MRPC_WS_KEY_SIZE]) {
   uint8_t digest[MRPC_SHA1_SIZE];
   mask->count++;
   mrpc_sha1(mask, sizeof *mask, digest);
-  memcpy(key, digest, len);
-  return 0;
+  memcpy(key, digest, MRPC_WS_KEY_SIZE);
 }
 
 int mrpc_websocket_send(mrpc_websocket *w, uint8_t opcode, const char *bytes,
                         size_t len) {
-  struct wslay_frame_iocb frame = {.fin = 1,
-                                   .opcode = opcode,
-                                   .payload_length = len,
-                                   .mask = w->mask != NULL,
-                                   .data = (const uint8_t *)bytes,
-                                   .data_length = len};
-  size_t mark = w->base.out.len;
-  if (!mrpc_buf_reserve(&w->base.out, len + MRPC_WS_HEAD_MAX)) {
-    mrpc_buf_truncate(&w->base.out, mark);
+  mrpc_buf *out = &w->base.out;
+  size_t mark = out->len;
+  char *to = mrpc_buf_reserve(out, len + MRPC_WS_HEAD_MAX);
+  if (!to) {
+    mrpc_buf_truncate(out, mark);
     return MRPC_ENOMEM;
   }
-  wslay_frame_send(w->frames, &frame);
+  size_t head = mrpc_ws_write_head(to, opcode, len, w->mask != NULL);
+  if (w->mask) {
+    make_key(w->mask, to + head);
+    head += MRPC_WS_KEY_SIZE;
+    mrpc_ws_xor(to + head, bytes, len, to + head - MRPC_WS_KEY_SIZE);
+  } else if (len) {
+    memcpy(to + head, bytes, len);
+  }
+  out->len += head + len;
   return MRPC_OK;
 }
 
@@ -234,8 +228,6 @@ static void configure(mrpc_websocket *w, const mrpc_limits *limits,
 int mrpc_websocket_new(mrpc_env *env, const mrpc_limits *limits,
                        const mrpc_websocket_config *config,
                        mrpc_websocket **out) {
-  static const struct wslay_frame_callbacks ways = {
-      write_out, mrpc_websocket_deal, make_mask};
   mrpc_websocket *w = mrpc_mem_new(&env->mem, sizeof *w);
   if (!w) return MRPC_ENOMEM;
   w->base.vt = &mrpc_websocket_vt;
@@ -243,10 +235,6 @@ int mrpc_websocket_new(mrpc_env *env, const mrpc_limits *limits,
   mrpc_buf_init(&w->base.out, &env->mem, SIZE_MAX);
   configure(w, limits, config);
   mrpc_buf_init(&w->part, &env->mem, w->message_max);
-  if (wslay_frame_context_init(&w->frames, &ways, w) != 0) {
-    mrpc_mem_free(&env->mem, w, sizeof *w);
-    return MRPC_ENOMEM;
-  }
   *out = w;
   return MRPC_OK;
 }

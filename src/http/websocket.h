@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * WebSocket (RFC 6455) as a framing, either side of it, from behind the
- * handshake on: each text message is one message. wslay reads and writes the
- * frames; this knows what a conversation of frames may be. Shared by the files
- * that read (inbound.c), that write and end (websocket.c), and that shake
- * hands (upgrade in connection.c, wsclient.c). */
+ * handshake on: each text message is one message. What a frame is knows wslay,
+ * and of plain ones frame.h; this knows what a conversation of frames may be.
+ * Shared by the files that read (inbound.c), that write and end (websocket.c),
+ * and that shake hands (server.c, wsclient.c). */
 #ifndef MRPC_HTTP_WEBSOCKET_H
 #define MRPC_HTTP_WEBSOCKET_H
 
@@ -12,12 +12,8 @@
 
 #include "framing/framing.h"
 #include "http/fields.h"
+#include "http/frame.h"
 #include "http/utf8.h"
-
-enum {
-  MRPC_WS_CONTROL_MAX = 125, /* bytes of a control frame's payload */
-  MRPC_WS_HEAD_MAX = 14      /* bytes before a payload */
-};
 
 /* RFC 6455 section 7.4.1, as far as we say them. */
 enum {
@@ -39,12 +35,12 @@ typedef struct mrpc_ws_mask {
 
 typedef struct mrpc_websocket {
   mrpc_framing base;
-  wslay_frame_context_ptr frames;
-  mrpc_ws_mask *mask; /* NULL: we are the server */
-  size_t message_max; /* limits.message */
-  double body_time;   /* seconds for a message to arrive */
-  double ping;        /* seconds of silence until we ask; negative: never */
-  double pong;        /* seconds for the answer */
+  wslay_frame_context_ptr frames; /* NULL: it has nothing to read */
+  mrpc_ws_mask *mask;             /* NULL: we are the server */
+  size_t message_max;             /* limits.message */
+  double body_time;               /* seconds for a message to arrive */
+  double ping; /* seconds of silence until we ask; negative: never */
+  double pong; /* seconds for the answer */
   bool takes_binary;
 
   /* What recv was given and wslay hasn't been dealt yet. */
@@ -101,7 +97,5 @@ int mrpc_websocket_fail(mrpc_websocket *w, uint16_t code, const char *why);
 /* inbound.c */
 int mrpc_websocket_recv(mrpc_framing *f, const char *bytes, size_t len,
                         size_t *consumed, mrpc_message *msg);
-/* wslay's way to more bytes. */
-ssize_t mrpc_websocket_deal(uint8_t *buf, size_t len, int flags, void *ud);
 
 #endif
