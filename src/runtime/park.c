@@ -13,6 +13,7 @@
 #include "rpc/call.h"
 #include "runtime/error.h"
 #include "runtime/limit.h"
+#include "runtime/peer.h"
 #include "runtime/schedule.h"
 
 /* Parking. */
@@ -32,6 +33,7 @@ mrpc_task *mrpc_task_check_wait(lua_State *L) {
   if (task->killed) mrpc_limit_throw(L);
   if (task->call && !task->watches) {
     task->watches = true;
+    mrpc_lua_caller_keep(L, task);
     mrpc_call_on_cancel(task->call, on_cancel, task);
   }
   if (task->cancelled) mrpc_error_raise_cancelled(L);

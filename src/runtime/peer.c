@@ -150,6 +150,15 @@ int mrpc_lua_caller_ref(lua_State *L) {
   return 0;
 }
 
+void mrpc_lua_caller_keep(lua_State *L, mrpc_task *task) {
+  const mrpc_peer *peer = mrpc_call_peer(task->call);
+  const mrpc_lua_peer *p = peer ? mrpc_peer_script(peer) : NULL;
+  if (!p || task->caller) return;
+  luaL_checkstack(L, 2, NULL);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, p->ref);
+  task->caller = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
 void mrpc_lua_caller_end(mrpc_task *task) {
   lua_State *co = task->co;
   if (!task->caller || !lua_checkstack(co, 1)) return;

@@ -46,6 +46,9 @@ void mrpc_lua_caller_push(lua_State *L);
 /* The same as a reference in the registry, 0 when there is none; the caller
  * sees to it that it is let go, as the end of a task does with task->caller. */
 int mrpc_lua_caller_ref(lua_State *L);
+/* A call begins to wait: keeps the object that its peer has, if any, so that
+ * the call finds the same one when the peer has ended. May throw. */
+void mrpc_lua_caller_keep(lua_State *L, mrpc_task *task);
 /* A call is about to be answered: its peer's object, on HTTP, has ended. */
 void mrpc_lua_caller_end(mrpc_task *task);
 

@@ -251,6 +251,16 @@ static void test_late(void) {
   ok(strstr(script_log(&s), "true\t0\t\tfalse\tThe peer went away"),
      "a peer that was never asked for has gone: %s", s.log);
   ok(script_end(&s), "all memory came back");
+  s = (script){.talk.config.transport = "tcp"};
+  ok(script_open(&s, odd) == MRPC_OK, "opens");
+  say(&s, REQ("keep", "[]", "1") "\n", RES("null", "1") "\n", "one asks");
+  say(&s, REQ("first_asked_late", "[]", "1") "\n", "", "another waits");
+  script_log(&s);
+  mrpc_peer_drop(s.talk.peer);
+  talk_run(&s.talk);
+  ok(strstr(script_log(&s), "true\t1\ttcp\tfalse\tThe peer went away"),
+     "one that was is the same: %s", s.log);
+  ok(script_end(&s), "all memory came back");
 }
 
 static void test_end(void) {
