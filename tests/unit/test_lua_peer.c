@@ -271,6 +271,86 @@ static void test_end(void) {
   ok(script_end(&s), "all memory came back");
 }
 
+/* HTTP, and all that needs memory of its own. */
+static const char web[] =
+    "local kept\n"
+    "return {\n"
+    "  visit = function(n)\n"
+    "    local p, h = rpc.peer(), rpc.peer().headers\n"
+    "    local before = kept\n"
+    "    kept = p\n"
+    "    local ok, e = pcall(p.call, p, 'x')\n"
+    "    local task = rpc.spawn(function()\n"
+    "      rpc.sleep(1)\n"
+    "      return rawequal(rpc.peer(), p) and not p:closed()\n"
+    "    end)\n"
+    "    return {h['x-a'], task:wait(), before and before:closed() or false,\n"
+    "      rpc.progress({1}), e:match('^http can')}\n"
+    "  end,\n"
+    "  work = function(params)\n"
+    "    local told = rpc.progress({percentage = 50})\n"
+    "    rpc.sleep(1)\n"
+    "    return {told, rpc.progress(1)}\n"
+    "  end}\n";
+
+static int open_http(mrpc_env *env, const mrpc_limits *limits,
+                     mrpc_framing **out) {
+  static const mrpc_http_config settings = {.path = "/"};
+  mrpc_http_config config = settings;
+  config.limits = limits;
+  return mrpc_framing_http(env, &config, out);
+}
+
+#define VISIT                                                    \
+  "POST / HTTP/1.1\r\nHost: localhost\r\nX-A: 1\r\nX-a: 2\r\n"   \
+  "Content-Type: application/json\r\nContent-Length: 41\r\n\r\n" \
+  "{\"jsonrpc\":\"2.0\",\"method\":\"visit\",\"id\":1}"
+
+static void test_http(void) {
+  static script s;
+  s.talk.framing = open_http;
+  ok(script_open(&s, web) == MRPC_OK, "opens");
+  for (int i = 0; i < 2; i++) {
+    talk_say(&s.talk, VISIT);
+    talk_pass(&s.talk, 1);
+    const char *got = talk_take(&s.talk);
+    const char *want = i ? "[\"1, 2\",true,true,false,\"http can\"]"
+                         : "[\"1, 2\",true,false,false,\"http can\"]";
+    ok(strstr(got, want), "an object lives for one call: %s", got);
+  }
+  ok(script_end(&s), "all memory came back");
+}
+
+static void run_http(oom *o) {
+  static script s;
+  s = (script){.quiet = true, .talk.framing = open_http};
+  s.talk.mem = *o;
+  if (script_open(&s, web) == MRPC_OK) {
+    talk_say(&s.talk, VISIT);
+    talk_pass(&s.talk, 2);
+    talk_say(&s.talk, VISIT);
+    mrpc_peer_drop(s.talk.peer);
+    talk_pass(&s.talk, 2);
+  }
+  (void)script_end(&s);
+  *o = s.talk.mem;
+}
+
+static void run_progress(oom *o) {
+  static script s;
+  s = (script){.quiet = true};
+  s.talk.mem = *o;
+  if (script_open(&s, web) == MRPC_OK) {
+    talk_say(&s.talk, REQ("work", "{\"workDoneToken\":\"t\"}", "1") "\n");
+    talk_pass(&s.talk, 2);
+    talk_say(&s.talk,
+             REQ("work", "{\"_meta\":{\"progressToken\":1}}", "2") "\n");
+    talk_pass(&s.talk, 2);
+  }
+  (void)script_end(&s);
+  *o = s.talk.mem;
+}
+
 int main(void) {
   test_fields();
   test_calls();
@@ -279,5 +359,10 @@ int main(void) {
   test_loads();
   test_late();
   test_end();
+  test_http();
+  oom_each("peers of HTTP", run_http, false);
+  oom_each("peers of HTTP, all later ones too", run_http, true);
+  oom_each("progress", run_progress, false);
+  oom_each("progress, all later ones too", run_progress, true);
   return tap_finish();
 }
