@@ -13,7 +13,7 @@ static void two(mrpc_call *call, void *ud) {
   mrpc_call_reply(call, "2", 1);
 }
 
-static bool finds(const mrpc_dispatch *d, const char *name, mrpc_call_fn fn) {
+static bool finds(mrpc_dispatch *d, const char *name, mrpc_call_fn fn) {
   const mrpc_method *method = mrpc_dispatch_find(d, name, strlen(name));
   return fn ? method && method->start == fn : !method;
 }

@@ -2,18 +2,7 @@
 #include "runtime/loader.h"
 
 #include "oom.h"
-#include "stage.h"
-
-static stage S;
-
-static void begin(void) {
-  S = (stage){0};
-  if (stage_open(&S, NULL)) abort();
-}
-
-static void put(const char *path, const char *text) {
-  fake_put(&S.f, path, text);
-}
+#include "solo.h"
 
 /* What a watcher asks for; false: no report came of it. */
 static bool look(void) {
@@ -27,16 +16,6 @@ static bool look(void) {
 static uint32_t generation(void) {
   return mrpc_runtime_report(S.runtime)->generation;
 }
-
-static void check(const char *got, const char *want, const char *name,
-                  int line) {
-  tap_bytes(got, strlen(got), want, strlen(want), __FILE__, line, name);
-}
-
-#define calls(method, want) \
-  check(stage_call(&S, (method)), (want), method, __LINE__)
-#define faults(want, name) \
-  check(stage_faults(mrpc_runtime_report(S.runtime)), (want), name, __LINE__)
 
 static void test_first(void) {
   begin();

@@ -5,28 +5,7 @@
 
 #include "oom.h"
 #include "runtime/loader.h"
-#include "stage.h"
-
-static stage S;
-
-static void begin(void) {
-  S = (stage){0};
-  if (stage_open(&S, NULL)) abort();
-}
-
-static void put(const char *path, const char *text) {
-  fake_put(&S.f, path, text);
-}
-
-static void check(const char *got, const char *want, const char *name,
-                  int line) {
-  tap_bytes(got, strlen(got), want, strlen(want), __FILE__, line, name);
-}
-
-#define calls(method, want) \
-  check(stage_call(&S, (method)), (want), method, __LINE__)
-#define faults(want, name) \
-  check(stage_faults(mrpc_runtime_report(S.runtime)), (want), name, __LINE__)
+#include "solo.h"
 
 static void test_order(void) {
   begin();
