@@ -203,6 +203,10 @@ uint64_t mrpc_peer_id(const mrpc_peer *peer) {
   return peer->id;
 }
 
+double mrpc_peer_half_closed(const mrpc_peer *peer) {
+  return peer->limits.half_closed;
+}
+
 mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer) {
   return peer->framing;
 }

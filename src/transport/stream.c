@@ -13,10 +13,15 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "rpc/peer.h"
+
+#ifndef POLLRDHUP
+#define POLLRDHUP 0
+#endif
 
 /* What one uv_write holds: after each chunk the peer learns of progress. */
 enum { CHUNK = 256 << 10 };
@@ -133,13 +138,29 @@ static void on_idle(uv_idle_t *idle) {
   mrpc_conn_feed(s, s->loop->room, len);
 }
 
+/* What poll says of an end of the stream. */
+static int poll_end(const uv_stream_t *stream, short events) {
+  uv_os_fd_t fd;
+  if (!stream || uv_fileno((const uv_handle_t *)stream, &fd)) return 0;
+  struct pollfd end = {.fd = fd, .events = events};
+  return poll(&end, 1, 0) > 0 ? end.revents : 0;
+}
+
 /* Who isn't read doesn't show that he has gone, except to who asks. The end
  * that we write to tells: a pipe's reading end hangs up at a half-close. */
 static bool has_hung_up(const mrpc_conn *s) {
-  uv_os_fd_t fd;
-  if (!s->out || uv_fileno((const uv_handle_t *)s->out, &fd)) return false;
-  struct pollfd end = {.fd = fd};
-  return poll(&end, 1, 0) > 0 && (end.revents & (POLLERR | POLLHUP)) != 0;
+  return (poll_end(s->out, 0) & (POLLERR | POLLHUP)) != 0;
+}
+
+/* Nor does he show that he has ended his sending; that may be all there is to
+ * see of a dead one. While nothing is read it starts the time for answers. */
+static bool is_left(mrpc_conn *s) {
+  const mrpc_env *env = s->loop->env;
+  if (s->eof || !s->peer) return false;
+  if (!(poll_end(s->in, POLLRDHUP) & (POLLRDHUP | POLLHUP))) return false;
+  if (!s->left_at)
+    s->left_at = mrpc_env_after(env, mrpc_peer_half_closed(s->peer));
+  return mrpc_env_now(env) >= s->left_at;
 }
 
 /* Without memory for the timer it is looked for when reading stops again. */
@@ -152,7 +173,7 @@ static void look_later(mrpc_conn *s) {
 
 static void look(mrpc_conn *s) {
   if (s->reading || s->broken) return;
-  if (has_hung_up(s))
+  if (has_hung_up(s) || is_left(s))
     break_off(s);
   else
     look_later(s);
@@ -161,6 +182,7 @@ static void look(mrpc_conn *s) {
 static void set_reading(mrpc_conn *s, bool on) {
   if (s->reading == on) return;
   s->reading = on;
+  s->left_at = 0;
   if (!on) look_later(s);
   if (s->in && on)
     uv_read_start(s->in, on_alloc, on_read);
@@ -328,48 +350,4 @@ void mrpc_conn_close(mrpc_conn *s) {
   if (idle->type == UV_IDLE) close_handle(idle);
   if (s->in) close_handle((uv_handle_t *)s->in);
   if (s->out && s->out != s->in) close_handle((uv_handle_t *)s->out);
-}
-
-/* Who is it. */
-
-mrpc_conn *mrpc_conn_find(mrpc_loop *loop, const mrpc_peer *peer) {
-  for (mrpc_link *l = loop->streams.next; l != &loop->streams; l = l->next) {
-    mrpc_conn *s = mrpc_list_of(l, mrpc_conn, link);
-    if (s->peer == peer) return s;
-  }
-  return NULL;
-}
-
-void mrpc_conn_address(const mrpc_conn *s, char *out, size_t size) {
-  struct sockaddr_storage addr;
-  int len = sizeof addr;
-  char host[64];
-  out[0] = '\0';
-  if (!s->in || s->in->type != UV_TCP) return;
-  struct sockaddr *sa = (struct sockaddr *)&addr;
-  if (uv_tcp_getpeername(&s->handle.tcp, sa, &len) ||
-      uv_ip_name(sa, host, sizeof host))
-    return;
-  bool six = sa->sa_family == AF_INET6;
-  unsigned port = six ? ((struct sockaddr_in6 *)&addr)->sin6_port
-                      : ((struct sockaddr_in *)&addr)->sin_port;
-  snprintf(out, size, six ? "[%s]:%u" : "%s:%u", host,
-           (port >> 8 | port << 8) & 0xffff);
-}
-
-bool mrpc_conn_is_owner(const mrpc_conn *s) {
-  uv_os_fd_t fd;
-  if (!s->in || s->in != s->out || s->in->type != UV_NAMED_PIPE ||
-      uv_fileno((const uv_handle_t *)s->in, &fd))
-    return false;
-#ifdef SO_PEERCRED
-  struct ucred who;
-  socklen_t len = sizeof who;
-  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
-         who.uid == geteuid();
-#else
-  uid_t uid;
-  gid_t gid;
-  return getpeereid(fd, &uid, &gid) == 0 && uid == geteuid();
-#endif
 }

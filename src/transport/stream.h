@@ -34,6 +34,8 @@ struct mrpc_conn {
                              struct stands in */
   void *ud;
   mrpc_timer timer; /* of the linger, or the next look for a hang-up */
+  uint64_t left_at; /* when who sends no more, and isn't read, is given up;
+                       0: nothing is known of an end */
   size_t writing;   /* bytes that libuv holds a pointer to */
   bool reading;
   bool eof;       /* the other side has ended its sending */
