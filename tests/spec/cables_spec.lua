@@ -240,6 +240,23 @@ describe("a death is noticed soon", function()
     is_as_before(self)
   end)
 
+  it("by a close while the limit of calls stops the reading, after limits.half_closed", function()
+    local self = start("in_flight = 2")
+    local there = starts(self, self.urls[1], 2)
+    there:close()
+    is_as_before(self)
+  end)
+
+  it("by a close while answers are held behind one that waits", function()
+    local self = start("output = 1000")
+    local there = conn.open(self.urls[4])
+    there:send(wire.http.wrap(request("cable.doze", nil, 1)))
+    there:send(wire.http.wrap(request("cable.big", "[10000]", 2)))
+    loop.poll(function() return counters(self).held_bytes > 10000 end, nil, "output to be held")
+    there:close()
+    is_as_before(self)
+  end)
+
   it("by a close of a Unix socket while the limit of calls stops the reading", function()
     local self = start("in_flight = 2")
     local there = starts(self, self.urls[3], 2)
@@ -506,4 +523,196 @@ describe("a drain", function()
       assert.is_true(loop.now() - from < 5)
     end)
   end
+end)
+
+describe("the other end of stdio", function()
+  local CLOSES = {
+    { name = "closes both pipes", cut = function(self) self.stdin:close() self.stdout:close() end },
+    { name = "closes its sending", cut = function(self) self.stdin:close() end },
+    { name = "reads no more, then closes", cut = function(self)
+      self.stdout:read_stop()
+      self.stdin:close()
+    end },
+  }
+
+  for _, how in ipairs(CLOSES) do
+    it(how.name .. " at any step; sockets go on", function()
+      for _, step in ipairs(STEPS) do
+        local path = "unix:" .. support.files.temp() .. "/observer.sock"
+        local self = support.serve(SERVICE, { dev = true, stdin = true, listen = { "stdio:", path },
+          config = "{ limits = { half_closed = 0.3 } }" })
+        local connection = conn.stdio(self, { reading = not step.deaf })
+        self.observer = client.open(self.urls[#self.urls])
+        assert.equal(7, self.observer:result("cable.echo", "[7]"))
+        step.run(self, connection, wire.line.wrap, wire.line.read)
+        how.cut(self)
+        assert.equal(7, self.observer:result("cable.echo", "[7]"), step.name)
+        local ok, err = pcall(loop.poll, function()
+          local begun, ended = counts(self)
+          local now = counters(self)
+          return begun == ended and now.open == 1 and now.in_flight == 1 and now.pending == 0
+        end, nil, function() return cjson.encode(counters(self)) .. self.err end)
+        assert(ok, step.name .. ": " .. tostring(err))
+        self.observer:close()
+        assert.equal(0, self:stop(), step.name)
+        connection:close()
+      end
+    end)
+  end
+
+  it("goes away at any step; a program with nothing else ends", function()
+    for _, step in ipairs(STEPS) do
+      if not step.deaf then
+        local self = support.serve(SERVICE, { stdin = true, listen = { "stdio:" },
+          config = "{ limits = { half_closed = 0.3 } }" })
+        local connection = conn.stdio(self)
+        if step.both_ways then
+          step.run(self, connection, wire.line.wrap, wire.line.read)
+        else
+          connection:send(wire.line.wrap(request("cable.doze", nil, 1))):flush()
+        end
+        connection:close()
+        assert.is_not_nil(self:wait_exit(), step.name)
+      end
+    end
+  end)
+end)
+
+describe("a reload", function()
+  local SLOW = "rpc.sleep(0.4) return function() return %d end"
+
+  for _, place in ipairs(PLACES) do
+    it("goes through, and leaves nothing, when its callers die on " .. place.name, function()
+      local self = start()
+      self.observer:result("rpc.reload") -- its own file descriptors
+      local doze, ask = open(self, place), open(self, place)
+      local wrap, read = wire[place.kind].wrap, wire[place.kind].read
+      doze:send(wrap(request("cable.doze", nil, 1)))
+      if both_ways(place) then
+        ask:send(wrap(request("cable.ask", nil, 1)))
+        assert.equal("question", cjson.decode(read(ask)).method)
+      end
+      loop.poll(function() return (counts(self)) == (both_ways(place) and 2 or 1) end, nil, "calls")
+      -- The file of the methods that wait is among those that are loaded anew.
+      local path = self.dir .. "/cable.lua"
+      local text = support.files.read(path)
+      support.files.write(self.dir .. "/slow.lua", SLOW:format(1))
+      support.files.write(path, (text:gsub("s.begun, s.ended, s.gone = 0, 0, 0", "")))
+      local observer = client.open(self.urls[#self.urls])
+      observer.session:send(request("rpc.reload", nil, 99))
+      loop.poll(function() return self.observer:result("rpc.status").loading end, nil, "a load")
+      doze:kill()
+      ask:close()
+      assert.is_true(cjson.decode(observer.session:next()).result.ok)
+      assert.equal(1, self.observer:result("slow"))
+      observer:close()
+      is_as_before(self)
+    end)
+  end
+end)
+
+describe("moonrpc call", function()
+  local URLS = {
+    "tcp://127.0.0.1:0", "tcp://127.0.0.1:0?framing=header", "unix:DIR/s", "http://127.0.0.1:0",
+    "http+unix:DIR/h",
+  }
+
+  for _, url in ipairs(URLS) do
+    local function begin()
+      local self = support.serve(SERVICE, { dev = true,
+        listen = { (url:gsub("DIR", support.files.temp())), "tcp://127.0.0.1:0" } })
+      self.observer = client.open(self.urls[2])
+      local full = self.urls[1] .. (url:match("%?.*") or "")
+      if self.urls[1]:find("?", 1, true) then full = self.urls[1] end
+      local call = support.program.start({ "call", full, "cable.doze" })
+      loop.poll(function() return (counts(self)) == 1 end, nil, "the call")
+      return self, call
+    end
+
+    it("ends when its server is killed: " .. url, function()
+      local self, call = begin()
+      self:kill("sigkill")
+      assert.equal(3, (call:wait_exit()))
+      assert.matches("%S", call.err)
+    end)
+
+    it("has its timeout when its server stands still: " .. url, function()
+      local dir = support.files.temp()
+      local self = support.serve(SERVICE, { listen = { (url:gsub("DIR", dir)) } })
+      self:kill("sigstop")
+      local call = support.program.start { "call", "--timeout", "0.5", self.urls[1], "cable.doze" }
+      assert.equal(3, (call:wait_exit(5)))
+      self:kill("sigcont")
+      assert.equal(0, self:stop())
+    end)
+
+    it("that is killed has its handler cancelled: " .. url, function()
+      local self, call = begin()
+      call:kill("sigkill")
+      loop.poll(function() return select(2, counts(self)) == 1 end, 14, "the handler to end")
+    end)
+  end
+end)
+
+describe("cables pulled at random", function()
+  local ROUNDS = tonumber(os.getenv("MOONRPC_CABLES")) or 400
+
+  -- Begins something on a connection, without waiting for it.
+  local BEGIN = {
+    function(_, wrap) return wrap(request("cable.doze", nil, 1)) end,
+    function(place, wrap) return both_ways(place) and wrap(request("cable.ask", nil, '"a"')) end,
+    function(_, wrap) return wrap(request("cable.big", "[3000000]", 2)) end,
+    function(place, wrap) return both_ways(place) and wrap(request("news.subscribe", nil, 3)) end,
+    function(_, wrap) return wrap(request("cable.echo", "[7]")) end,
+    function(_, wrap) return (wrap(request("cable.doze", nil, 4)):sub(1, 20)) end,
+    function(place, wrap)
+      return both_ways(place) and wrap('{"jsonrpc":"2.0","result":1,"id":1}')
+    end,
+    function(_, wrap)
+      return wrap('{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}')
+    end,
+    function(_, wrap)
+      return wrap("[" .. request("cable.doze", nil, 5) .. "," .. request("cable.echo", "[1]", 6)
+        .. "]")
+    end,
+  }
+
+  it("leave nothing behind", function()
+    math.randomseed(os.time())
+    local self = start("output = 100000, in_flight = 8")
+    local open_now, most = {}, 0
+    for round = 1, ROUNDS do
+      local at = math.random(16)
+      local one = open_now[at]
+      if not one then
+        local place = PLACES[math.random(#PLACES)]
+        open_now[at] = { place = place,
+          connection = open(self, place, { reading = math.random(3) > 1 }) }
+      elseif math.random(3) == 1 then
+        local how = CUTS[math.random(#CUTS)]
+        if how.tcp and one.place.url:find("unix", 1, true) then how = CUTS[1] end
+        how.cut(one.connection)
+        if how.stays then one.connection:close() end
+        open_now[at] = nil
+      else
+        local bytes = BEGIN[math.random(#BEGIN)](one.place, wire[one.place.kind].wrap)
+        if bytes then one.connection:send(bytes) end
+        one.connection.data = ""
+      end
+      if round % 10 == 0 then
+        assert.is_number(self.observer:result("news.publish", "[2000,1,5]"))
+      end
+      if round % 100 == 0 and round >= ROUNDS // 2 then
+        most = most > 0 and most or self:memory()
+      end
+    end
+    for _, one in pairs(open_now) do one.connection:close() end
+    is_as_before(self)
+    assert.equal(0, self.observer:result("news.count"))
+    if not support.program.is_sanitized then
+      assert.is_true(self:memory() < most + 8e6, self:memory() - most .. " bytes more")
+    end
+    self.observer:close()
+    assert.equal(0, self:stop())
+  end)
 end)
