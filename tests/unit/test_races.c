@@ -162,6 +162,8 @@ static const char *run(uint32_t number) {
   state = number * 2654435761U + 1;
   attempt_count = 0;
   a.quiet = b.quiet = true;
+  if (pick(3) == 0) a.talk.limits.output = 200 + pick(400);
+  if (pick(3) == 0) b.talk.limits.in_flight = 1 + pick(4);
   fake_put(&a.fake, "serial.lua", queue);
   fake_put(&b.fake, "serial.lua", queue);
   if (pair_open(storm)) return "it doesn't open";
