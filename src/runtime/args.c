@@ -99,18 +99,23 @@ int mrpc_args_match(const mrpc_lua_method *method, const mrpc_doc *doc,
 
 /* An argument that is null is nil. Numbers, the most of all, take the short
  * way. */
-static void push_argument(lua_State *L, const mrpc_args *args, uint32_t i) {
-  if (i == MRPC_NO_NODE) {
-    lua_pushnil(L);
-    return;
-  }
-  const mrpc_node *node = &args->doc->nodes[i];
+static inline void push_argument(lua_State *L, const mrpc_doc *doc,
+                                 uint32_t i) {
+  const mrpc_node *node = &doc->nodes[i];
   switch (node->type) {
     case MRPC_JSON_NULL: lua_pushnil(L); break;
     case MRPC_JSON_INT: lua_pushinteger(L, node->u.i); break;
     case MRPC_JSON_DOUBLE: lua_pushnumber(L, node->u.d); break;
-    default: mrpc_push_node(L, args->doc, i);
+    default: mrpc_push_node(L, doc, i);
   }
+}
+
+/* The same of a parameter that may have been left out. */
+static void push_parameter(lua_State *L, const mrpc_args *args, uint32_t i) {
+  if (i == MRPC_NO_NODE)
+    lua_pushnil(L);
+  else
+    push_argument(L, args->doc, i);
 }
 
 static void make_room(lua_State *L, uint32_t count) {
@@ -119,14 +124,20 @@ static void make_room(lua_State *L, uint32_t count) {
 }
 
 void mrpc_args_push(lua_State *L, const mrpc_args *args) {
+  const mrpc_doc *doc = args->doc;
   if (args->whole) {
-    push_argument(L, args, args->params);
+    push_parameter(L, args, args->params);
     return;
   }
   if (args->count > LUA_MINSTACK / 2) make_room(L, args->count);
+  if (args->by_name) {
+    for (uint32_t n = 0; n < args->count; n++)
+      push_parameter(L, args, args->nodes[n]);
+    return;
+  }
   uint32_t node = args->params + 1;
-  for (uint32_t n = 0; n < args->count; n++) {
-    push_argument(L, args, args->by_name ? args->nodes[n] : node);
-    if (!args->by_name) node = mrpc_doc_next(args->doc, node);
+  for (uint32_t left = args->count; left; left--) {
+    push_argument(L, doc, node);
+    node = mrpc_doc_next(doc, node);
   }
 }
