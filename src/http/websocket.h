@@ -17,7 +17,6 @@
 
 /* RFC 6455 section 7.4.1, as far as we say them. */
 enum {
-  MRPC_WS_NO_CODE = 0, /* a Close without one */
   MRPC_WS_NORMAL = 1000,
   MRPC_WS_GOING_AWAY = 1001,
   MRPC_WS_PROTOCOL = 1002,
@@ -88,7 +87,8 @@ int mrpc_websocket_none(mrpc_framing *f, uint64_t token, mrpc_outcome outcome);
 /* websocket.c: appends one frame to the output. MRPC_OK or MRPC_ENOMEM. */
 int mrpc_websocket_send(mrpc_websocket *w, uint8_t opcode, const char *bytes,
                         size_t len);
-/* Says Close and ends the conversation; `reason` may be NULL. */
+/* Says Close and ends the conversation; `code` 0 is none, `reason` may be
+ * NULL. */
 int mrpc_websocket_say_close(mrpc_websocket *w, uint16_t code,
                              const char *reason);
 /* The same for what the other side has done wrong; MRPC_ECLOSED. */

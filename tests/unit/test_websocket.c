@@ -65,10 +65,66 @@ static void test_lengths(void) {
   in = (feed_text){0};
 }
 
+/* What we write: the shortest form of the length. */
+static void test_heads(void) {
+  static const struct {
+    size_t len;
+    const char *head;
+    size_t size;
+  } heads[] = {
+      {0, "\x81\x00", 2},
+      {125, "\x81\x7d", 2},
+      {126, "\x81\x7e\x00\x7e", 4},
+      {65535, "\x81\x7e\xff\xff", 4},
+      {65536, "\x81\x7f\x00\x00\x00\x00\x00\x01\x00\x00", 10},
+  };
+  static char text[65536];
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+    feed t = websocket();
+    feed_open(&t);
+    t.f->vt->push(t.f, text, heads[i].len);
+    ok(t.f->out.len == heads[i].size + heads[i].len &&
+           !memcmp(t.f->out.data, heads[i].head, heads[i].size),
+       "5.2: the head of %zu bytes", heads[i].len);
+    free(feed_close(&t));
+  }
+}
+
+/* Every length and every offset, against the definition. */
+static void test_xor(void) {
+  char bytes[40], to[40];
+  size_t wrong = 0;
+  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)(i * 7);
+  for (size_t from = 0; from < 8; from++)
+    for (size_t len = 0; len <= 30; len++) {
+      mrpc_ws_xor(to + from, bytes + from, len, bytes + 3);
+      for (size_t i = 0; i < len; i++)
+        wrong += to[from + i] != (char)(bytes[from + i] ^ bytes[3 + (i & 3)]);
+    }
+  ok(wrong == 0, "5.3: masking");
+}
+
 #define FAILS(code, why, name) \
   gives("closed: " why "\n< close " code " " why "\nclosing\n", name)
 
+static int make_small(mrpc_env *env, mrpc_framing **out) {
+  static const mrpc_limits small = {.message = 10};
+  mrpc_websocket *w;
+  int rc = mrpc_websocket_new(env, &small, NULL, &w);
+  if (rc == MRPC_OK) *out = &w->base;
+  return rc;
+}
+
 static void test_limit(void) {
+  feed t = websocket();
+  t.make = make_small;
+  frame(&in, TEXT, "0123456789");
+  frame(&in, TEXT, "0123456789a");
+  gives_with(t,
+             "message 0123456789\nclosed: a message is over limits.message\n"
+             "< text 0123456789\n"
+             "< close 1009 a message is over limits.message\nclosing\n",
+             "7.4.1: the limit, and one byte more");
   static char text[70001];
   memset(text, 'a', sizeof text);
   frame_of(&in, TEXT, text, sizeof text, "abcd");
@@ -502,6 +558,8 @@ static void test_memory(void) {
 int main(void) {
   test_messages();
   test_lengths();
+  test_heads();
+  test_xor();
   test_limit();
   test_fragments();
   test_frames();
