@@ -27,7 +27,7 @@ typedef struct command {
 } command;
 
 extern const command cli_serve, cli_call, cli_listen, cli_bench, cli_check,
-    cli_methods;
+    cli_methods, cli_status;
 
 /* main.c. */
 

@@ -10,7 +10,8 @@
 #include "cli/cli.h"
 
 static const command *const commands[] = {&cli_serve, &cli_call,  &cli_listen,
-                                          &cli_bench, &cli_check, &cli_methods};
+                                          &cli_bench, &cli_check, &cli_methods,
+                                          &cli_status};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void show_help(FILE *to) {

@@ -276,13 +276,45 @@ describe("moonrpc methods", function()
   end)
 end)
 
+describe("moonrpc status", function()
+  after_each(support.clean)
+
+  local function counter(self, name)
+    local code, out, err = run("status", self.urls[1])
+    assert.equal(0, code, err)
+    return tonumber(out:match("%f[%w]" .. name .. " +(%d+)\n"))
+  end
+
+  it("shows calls out, stray answers, and that a dead connection leaves none", function()
+    local self = support.serve(METHODS, { listen = { "tcp://127.0.0.1:0" }, dev = true })
+    local peer = support.conn.open(self.urls[1])
+    peer:send('{"jsonrpc":"2.0","method":"ask","params":["x"],"id":1}\n')
+    assert.matches('"method":"x"', peer:line())
+    peer:send('{"jsonrpc":"2.0","result":1,"id":7}\n{"jsonrpc":"2.0","method":"sum","id":2}\n')
+    assert.matches('"id":2', peer:line())
+    assert.equal(1, counter(self, "pending"))
+    assert.equal(1, counter(self, "stray answers"))
+    assert.equal(2, counter(self, "open"))
+    assert.equal(2, counter(self, "in flight"))
+    peer:reset()
+    support.loop.poll(function() return counter(self, "open") == 1 end, nil, "its end")
+    assert.equal(0, counter(self, "pending"))
+    assert.equal(1, counter(self, "in flight"))
+  end)
+
+  it("exits with 3 when nobody is there, with 2 when used wrongly", function()
+    assert.equal(3, (run("status", "tcp://127.0.0.1:1")))
+    assert.equal(2, (run("status")))
+  end)
+end)
+
 describe("moonrpc", function()
   after_each(support.clean)
 
   it("shows help for itself and for each command", function()
     local code, out, err = run("--help")
     assert.same({ 0, "" }, { code, err })
-    for _, command in ipairs { "serve", "call", "check", "methods" } do
+    for _, command in ipairs { "serve", "call", "check", "methods", "status" } do
       assert.matches(command, out)
       local code_of, out_of, err_of = run(command, "--help")
       assert.same({ 0, "" }, { code_of, err_of })
