@@ -13,6 +13,7 @@ function server.initialize(params)
       textDocumentSync = { openClose = true, change = 2 }, -- by ranges
       completionProvider = { triggerCharacters = { "." } },
       hoverProvider = true,
+      executeCommandProvider = { commands = { "trim" } },
       workspaceSymbolProvider = { workDoneProgress = true },
     },
   }

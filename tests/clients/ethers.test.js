@@ -3,9 +3,9 @@
 // they come.
 'use strict';
 const assert = require('node:assert/strict');
-const { before, after, it } = require('node:test');
+const { before, after, describe } = require('node:test');
 const { ethers } = require('ethers');
-const { describe, serve, deferred } = require('./support');
+const { it, serve, deferred } = require('./support');
 
 process.env.BLOCK_SECONDS = '3600'; // blocks come when they are asked for
 

@@ -4,10 +4,10 @@
 const assert = require('node:assert/strict');
 const { promisify } = require('node:util');
 const { once } = require('node:events');
-const { before, after, it } = require('node:test');
+const { before, after, describe } = require('node:test');
 const jayson = require('jayson');
 const WebSocket = require('ws');
-const { describe, serve } = require('./support');
+const { it, serve } = require('./support');
 
 // The same calls on every transport. jayson wants single calls and batches, and
 // gives whole answers.

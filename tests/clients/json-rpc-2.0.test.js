@@ -3,12 +3,12 @@
 'use strict';
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
-const { before, after, it } = require('node:test');
+const { before, after, describe } = require('node:test');
 const {
   JSONRPCClient, JSONRPCErrorException, JSONRPCServer, JSONRPCServerAndClient,
 } = require('json-rpc-2.0');
 const WebSocket = require('ws');
-const { describe, serve } = require('./support');
+const { it, serve } = require('./support');
 
 const quiet = { errorListener: () => {} };
 

@@ -6,9 +6,9 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
-const { before, after, it } = require('node:test');
+const { before, after, describe } = require('node:test');
 const lsp = require('vscode-languageserver-protocol/node');
-const { describe, serveStdio, finish, deferred } = require('./support');
+const { it, serveStdio, finish, deferred } = require('./support');
 
 const URI = 'file:///work/hello.lua';
 
@@ -138,21 +138,36 @@ describe('a language client with examples/lsp', () => {
     progress.dispose();
   });
 
-  it('cancels a slow search', async () => {
-    for (let i = 0; i < 3000; i++) {
-      fs.writeFileSync(path.join(root, `f${i}.lua`), `function f${i}() end\n`);
-    }
-    const source = new lsp.CancellationTokenSource();
-    const kinds = [];
-    const progress = client.onProgress(lsp.WorkDoneProgress.type, 7, ({ kind }) => {
-      kinds.push(kind);
-      source.cancel();
+  const trim = (token) => client.sendRequest(lsp.ExecuteCommandRequest.type,
+    { command: 'trim', arguments: [URI] }, token);
+
+  it('is called to edit, while its own call waits', async () => {
+    change([{ text: 'local a  \n-- 𝄞\t\n\nreturn a' }]);
+    const edits = deferred();
+    const handler = client.onRequest(lsp.ApplyWorkspaceEditRequest.type, ({ edit }) => {
+      edits.resolve(edit.changes[URI]);
+      return { applied: true };
     });
-    await assert.rejects(client.sendRequest(lsp.WorkspaceSymbolRequest.type,
-      { query: '', workDoneToken: 7 }, source.token), { code: -32800 });
-    assert.ok(!kinds.includes('end'));
-    progress.dispose();
-    assert.deepEqual(await labels(at(0, 2)), ['print']);
+    assert.deepEqual(await trim(), { applied: true });
+    assert.deepEqual(await edits.promise, [
+      { newText: '', range: lsp.Range.create(0, 7, 0, 9) },
+      { newText: '', range: lsp.Range.create(1, 5, 1, 6) },
+    ]);
+    handler.dispose();
+  });
+
+  it('cancels a command, and sees that the call to it is cancelled too', async () => {
+    const source = new lsp.CancellationTokenSource();
+    const cancelled = deferred();
+    const handler = client.onRequest(lsp.ApplyWorkspaceEditRequest.type, (_, token) => {
+      token.onCancellationRequested(cancelled.resolve);
+      source.cancel();
+      return cancelled.promise.then(() => ({ applied: false }));
+    });
+    await assert.rejects(trim(source.token), { code: -32800 });
+    await cancelled.promise;
+    handler.dispose();
+    assert.deepEqual(await labels(at(3, 3)), ['return']);
   });
 
   it('closes the document, whose diagnostics go', async () => {

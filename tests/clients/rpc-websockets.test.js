@@ -4,9 +4,9 @@
 'use strict';
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
-const { before, after, it } = require('node:test');
+const { before, after, describe } = require('node:test');
 const { Client } = require('rpc-websockets');
-const { describe, serve } = require('./support');
+const { it, serve } = require('./support');
 
 describe('rpc-websockets', () => {
   let client;

@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { after, describe } = require('node:test');
+const { after, it } = require('node:test');
 
 const PROGRAM = process.env.MOONRPC || 'build/moonrpc';
 const PATIENCE = Number(process.env.MOONRPC_PATIENCE || 15) * 1000;
@@ -16,10 +16,10 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 setTimeout(() => {
   console.error('the tests came to no end');
   process.exit(1);
-}, 4 * PATIENCE).unref();
+}, 8 * PATIENCE).unref();
 
-// As that of node:test, with a deadline that its tests inherit.
-const suite = (name, fn) => describe(name, { timeout: PATIENCE }, fn);
+// As that of node:test, with a deadline.
+const deadlined = (name, fn) => it(name, { timeout: PATIENCE }, fn);
 
 // Starts the program; `err` of the result is what it has logged so far.
 function start(args) {
@@ -51,6 +51,7 @@ after(async () => {
     child.kill('SIGTERM');
     await finish(child);
   }
+  running.forEach((child) => child.kill('SIGKILL')); // of tests that failed
 });
 
 // Serves `dir`: the addresses with their real ports. It is drained when the
@@ -85,4 +86,4 @@ function deferred() {
   return self;
 }
 
-module.exports = { describe: suite, serve, serving, serveStdio, finish, deferred };
+module.exports = { it: deadlined, serve, serving, serveStdio, finish, deferred };

@@ -3,9 +3,9 @@
 // come.
 'use strict';
 const assert = require('node:assert/strict');
-const { before, it } = require('node:test');
+const { before, describe } = require('node:test');
 const viem = require('viem');
-const { describe, serve, deferred } = require('./support');
+const { it, serve, deferred } = require('./support');
 
 process.env.BLOCK_SECONDS = '3600'; // blocks come when they are asked for
 

@@ -3,9 +3,9 @@
 'use strict';
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
-const { before, it } = require('node:test');
+const { before, describe } = require('node:test');
 const WebSocket = require('ws');
-const { describe, serve, serving } = require('./support');
+const { it, serve, serving } = require('./support');
 
 const METHODS = 'tests/clients/methods';
 

@@ -114,6 +114,21 @@ describe("the language server", function()
     assert.equal(cjson.null, editor:result("textDocument/hover", params(place(1, 8))))
   end)
 
+  it("calls the editor to change a document, and answers what it did", function()
+    initialize()
+    open("local a  \n-- 𝄞\t\n\nreturn a")
+    editor.session:send(client.request("workspace/executeCommand",
+      params { command = "trim", arguments = { URI } }, 1))
+    local call = cjson.decode(editor.session:next())
+    assert.equal("workspace/applyEdit", call.method)
+    local edits = call.params.edit.changes[URI]
+    assert.equal(2, #edits)
+    assert.same({ line = 0, character = 7 }, edits[1].range.start)
+    assert.same({ line = 1, character = 6 }, edits[2].range["end"])
+    editor.session:send(params { jsonrpc = "2.0", id = call.id, result = { applied = true } })
+    assert.same({ applied = true }, cjson.decode(editor.session:next()).result)
+  end)
+
   it("finds functions in the files below the root", function()
     local root = files.temp { ["a b/c.lua"] = "x = '\xff'\nlocal function greet() end",
       ["d.lua"] = "function M.Greet() end function M.greet() end",

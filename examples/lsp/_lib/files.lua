@@ -37,7 +37,7 @@ function files.each(dir, fn)
 end
 
 function files.read(path)
-  local fd = wait(uv.fs_open, path, "r", 0)
+  local fd = uv.fs_open(path, "r", 0) -- at once, so that it can't open too late
   if not fd then return "" end
   local _ <close> = setmetatable({}, { __close = function() uv.fs_close(fd) end })
   local stat = wait(uv.fs_fstat, fd)

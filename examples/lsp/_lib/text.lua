@@ -22,6 +22,13 @@ local function offset(source, position)
   return at
 end
 
+-- The length of a line.
+local function units(line)
+  local count = 0
+  for _, code in utf8.codes(line) do count = count + (code > 0xFFFF and 2 or 1) end
+  return count
+end
+
 -- Applies a change: of a range, or of everything.
 function text.edit(source, change)
   local range = change.range
@@ -38,6 +45,22 @@ end
 function text.after(source, position)
   local _, stop = bounds(source, position.line)
   return source:sub(offset(source, position), stop - 1)
+end
+
+-- The blanks at the ends of lines, as edits that remove them.
+function text.trim(source)
+  local edits, number = rpc.array {}, 0
+  for line in source:gmatch("([^\n]*)\n?") do
+    local kept = line:match("^.*%S") or ""
+    if kept ~= line then
+      edits[#edits + 1] = { newText = "", range = {
+        start = { line = number, character = units(kept) },
+        ["end"] = { line = number, character = units(line) },
+      } }
+    end
+    number = number + 1
+  end
+  return edits
 end
 
 -- A whole line, counted from 1 as Lua does.
