@@ -24,7 +24,7 @@ static void keep(mrpc_call *call, void *ud) {
 
 static void begin(talk *t) {
   talk_begin(t);
-  if (mrpc_dispatch_add(t->dispatch, "tell", tell, NULL) ||
+  if (mrpc_dispatch_add(t->dispatch, "half", tell, NULL) ||
       mrpc_dispatch_add(t->dispatch, "keep", keep, NULL))
     abort();
 }
@@ -57,7 +57,7 @@ static void tokens(void) {
     talk t = {0};
     char say[256], want[256];
     begin(&t);
-    snprintf(say, sizeof say, REQ("tell", "%s", "1") "\n", cases[i].params);
+    snprintf(say, sizeof say, REQ("half", "%s", "1") "\n", cases[i].params);
     snprintf(want, sizeof want, PROGRESS("%s", "[1]") RES("true", "1") "\n",
              cases[i].token);
     talk_is(&t, say, want, cases[i].params);
@@ -87,7 +87,7 @@ static void unasked(void) {
   char say[256];
   begin(&t);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    snprintf(say, sizeof say, REQ("tell", "%s", "1") "\n", cases[i]);
+    snprintf(say, sizeof say, REQ("half", "%s", "1") "\n", cases[i]);
     talk_is(&t, say, RES("true", "1") "\n", cases[i]);
     ok(told == MRPC_ENOTFOUND, "nobody asked");
   }
@@ -129,7 +129,7 @@ static void meta(void) {
 static void awaited(void) {
   talk t = {0};
   begin(&t);
-  talk_is(&t, NOTE("tell", "{\"workDoneToken\":1}") "\n", PROGRESS("1", "[1]"),
+  talk_is(&t, NOTE("half", "{\"workDoneToken\":1}") "\n", PROGRESS("1", "[1]"),
           "of a notification");
   talk_say(&t, REQ("keep", "{\"workDoneToken\":1}", "1") "\n");
   talk_say(&t, NOTE("$/cancelRequest", "{\"id\":1}") "\n");
