@@ -91,7 +91,7 @@ static void unasked(void) {
     talk_is(&t, say, RES("true", "1") "\n", cases[i]);
     ok(told == MRPC_ENOTFOUND, "nobody asked");
   }
-  talk_is(&t, "{\"jsonrpc\":\"2.0\",\"method\":\"tell\",\"id\":1}\n",
+  talk_is(&t, "{\"jsonrpc\":\"2.0\",\"method\":\"half\",\"id\":1}\n",
           RES("true", "1") "\n", "no params");
   ok(told == MRPC_ENOTFOUND, "nobody asked");
   ok(talk_end(&t), "all memory came back");
