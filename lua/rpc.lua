@@ -132,6 +132,55 @@ function rpc.peer() end
 ---@return boolean sent false: it didn't ask, or can't be told
 function rpc.progress(value) end
 
+---A connection of our own, which comes back by itself when it has ended; until
+---then calls wait. It belongs to the file that made it.
+---@class rpc.Client
+---@field address string
+---@field transport string "http", "ws", "tcp", "unix" or "exec"
+---@field id integer? of the connection that it has now
+---@field data table what scripts keep
+local Client = {}
+
+---Calls a method and waits for its result; raises its error, -32051 when there
+---is no answer, or no connection, in time; -32057 when the connection ends
+---under it. Only an idempotent call is sent again then, three times in all.
+---@param method string
+---@param params? table an array or an object
+---@param options? {timeout: number?, idempotent: boolean?}
+---@return any result nil for null
+function Client:call(method, params, options) end
+
+---Sends a notification; waits for a connection where there is none.
+---@param method string
+---@param params? table
+---@param options? {timeout: number?}
+function Client:notify(method, params, options) end
+
+---Ends it for good; calls that wait raise. Fine at any time.
+---@param reason? string
+function Client:close(reason) end
+
+---Has it ended for good?
+---@return boolean
+function Client:closed() end
+
+---@class rpc.ConnectOptions
+---@field timeout number? seconds for a call, its waits included; limits.wait
+---@field connect_timeout number? seconds for one try; 5
+---@field in_flight integer? calls at once, those beyond it wait in order; 1024
+---@field reconnect boolean? true
+---@field retry boolean? don't raise when the first try fails, go on trying; false
+---@field backoff_min number? seconds before the first try, at most; 0.1
+---@field backoff_max number? and before any; 30
+---@field on_connect fun(client: rpc.Client)? runs as a task at each connection
+
+---Connects to a server and waits for that; raises -32057 when it fails. The
+---other side may call our methods in turn.
+---@param url string as of moonrpc call: http, ws, tcp, unix, exec
+---@param options? rpc.ConnectOptions
+---@return rpc.Client
+function rpc.connect(url, options) end
+
 ---Runs `fn` when something happens; while a file loads.
 ---@param event "connect"|"disconnect"|"reload"|"shutdown"
 ---@param fn fun(peer: rpc.Peer?)

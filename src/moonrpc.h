@@ -419,6 +419,22 @@ typedef struct mrpc_source {
   void *ud;
 } mrpc_source;
 
+/* A connection that we opened. `peer` is NULL when it failed; it lives until
+ * on_close with the same `ud`. */
+typedef void (*mrpc_peer_open_fn)(mrpc_peer *peer, void *ud);
+
+/* Who opens connections for rpc.connect. A host is one itself. */
+typedef struct mrpc_dialer {
+  /* As mrpc_host_connect: `on_open` once, from the loop; `on_close` at the end
+   * of a connection that was opened. A failure at once calls neither. */
+  int (*connect)(void *ud, const char *url, mrpc_peer_open_fn on_open,
+                 mrpc_peer_fn on_close, void *to);
+  /* Why the latest failed or ended, while one of these functions runs or has
+   * just failed; "" when there is no reason. */
+  const char *(*error)(void *ud);
+  void *ud;
+} mrpc_dialer;
+
 typedef struct mrpc_runtime_config {
   mrpc_env *env;
   mrpc_dispatch *dispatch;
@@ -432,6 +448,7 @@ typedef struct mrpc_runtime_config {
                                 call mrpc_runtime_interrupt */
   mrpc_report_fn on_report;  /* a load has ended */
   mrpc_exit_fn on_exit;      /* NULL: rpc.exit raises an error */
+  const mrpc_dialer *dialer; /* copied; NULL: so does rpc.connect */
   void *ud;
 } mrpc_runtime_config;
 
@@ -575,9 +592,6 @@ enum {
 };
 void mrpc_host_signal(mrpc_host *host, int what);
 
-/* A connection that we opened. `peer` is NULL when it failed, see
- * mrpc_host_error; it lives until on_close with the same `ud`. */
-typedef void (*mrpc_peer_open_fn)(mrpc_peer *peer, void *ud);
 /* Connects to a server. `on_open` is called once, from the loop; `on_close`,
  * which may be NULL, when an opened connection has ended: mrpc_host_error is
  * "" then, or tells what was wrong with it. MRPC_ESYNTAX for a bad address. */

@@ -17,6 +17,7 @@ typedef struct client {
   mrpc_peer_open_fn on_open;
   mrpc_peer_fn on_close;
   void *ud;
+  bool is_dialled; /* by rpc.connect */
 } client;
 
 static void free_client(client *c) {
@@ -92,6 +93,7 @@ static void on_end(mrpc_conn *conn, void *ud) {
   conn->resets = is_plain_http(c) &&
                  mrpc_http_client_waiting(mrpc_peer_framing(conn->peer)) > 0;
   if (c->on_close) c->on_close(conn->peer, c->ud);
+  if (c->is_dialled) host->dialled--;
   conn->ud = NULL;
   free_client(c);
   mrpc_host_note_close(host, conn);
@@ -110,8 +112,11 @@ static void on_connect(mrpc_conn *conn, void *ud) {
                    conn ? mrpc_strerror(rc) : host->loop->error);
     c->on_open(NULL, c->ud);
     free_client(c);
+    mrpc_host_check_end(host);
     return;
   }
+  conn->stays = c->is_dialled;
+  if (c->is_dialled) host->dialled++;
   conn->on_close = on_end;
   conn->ud = c;
   conn->peer = peer;
@@ -136,17 +141,29 @@ static int start(client *c) {
             : MRPC_OK;
 }
 
-int mrpc_host_connect(mrpc_host *host, const char *url,
-                      mrpc_peer_open_fn on_open, mrpc_peer_fn on_close,
-                      void *ud) {
+static int connect_to(mrpc_host *host, const char *url, const client *how) {
   client *c = mrpc_mem_new(&host->env->mem, sizeof *c);
   if (!c) return mrpc_host_fail(host, MRPC_ENOMEM, "%s: out of memory", url);
+  *c = *how;
   c->host = host;
-  c->on_open = on_open;
-  c->on_close = on_close;
-  c->ud = ud;
   int rc = mrpc_url_parse(&c->url, url);
   rc = rc ? mrpc_host_fail(host, rc, "%s: %s", url, c->url.error) : start(c);
   if (rc) free_client(c);
   return rc;
+}
+
+int mrpc_host_connect(mrpc_host *host, const char *url,
+                      mrpc_peer_open_fn on_open, mrpc_peer_fn on_close,
+                      void *ud) {
+  client c = {.on_open = on_open, .on_close = on_close, .ud = ud};
+  return connect_to(host, url, &c);
+}
+
+int mrpc_host_dial(void *host, const char *url, mrpc_peer_open_fn on_open,
+                   mrpc_peer_fn on_close, void *ud) {
+  client c = {
+      .on_open = on_open, .on_close = on_close, .ud = ud, .is_dialled = true};
+  if (((mrpc_host *)host)->state >= MRPC_HOST_DRAINING)
+    return mrpc_host_fail(host, MRPC_ESTATE, "%s: the host is ending", url);
+  return connect_to(host, url, &c);
 }

@@ -25,11 +25,15 @@ static void check_silence(mrpc_host *host) {
     mrpc_host_drain(host, seconds > 0 ? seconds : DRAIN_SECONDS);
 }
 
+static void close_streams(mrpc_host *host);
+
 void mrpc_host_check_end(mrpc_host *host) {
-  if (host->loop->stream_count != 0) return;
+  if (host->loop->stream_count != host->dialled) return;
   if (host->state == MRPC_HOST_SERVING) check_silence(host);
   if (host->state != MRPC_HOST_DRAINING) return;
-  if (!host->runtime || mrpc_runtime_is_quiet(host->runtime)) end(host);
+  if (host->runtime && !mrpc_runtime_is_quiet(host->runtime)) return;
+  end(host);
+  close_streams(host);
 }
 
 void mrpc_host_note_close(mrpc_host *host, mrpc_conn *conn) {
@@ -60,6 +64,7 @@ static void drain_streams(mrpc_host *host) {
   for (mrpc_link *l = streams->next, *next; l != streams; l = next) {
     next = l->next;
     mrpc_conn *conn = mrpc_list_of(l, mrpc_conn, link);
+    if (conn->peer && conn->stays) continue;
     if (conn->peer)
       mrpc_conn_drain(conn);
     else

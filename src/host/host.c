@@ -110,8 +110,13 @@ static void on_report(const mrpc_report *report, void *ud);
 static void on_exit_asked(int code, void *ud);
 static void on_bell(void *ud);
 
+static const char *dial_error(void *host) {
+  return ((mrpc_host *)host)->error;
+}
+
 static int make_runtime(mrpc_host *host) {
   const mrpc_host_config *c = &host->config;
+  const mrpc_dialer dialer = {mrpc_host_dial, dial_error, host};
   if (!c->methods && !c->source) return MRPC_OK;
   mrpc_runtime_config config = {
       .env = host->env,
@@ -124,6 +129,7 @@ static int make_runtime(mrpc_host *host) {
       .hook = c->hook,
       .on_report = on_report,
       .on_exit = c->on_exit ? on_exit_asked : NULL,
+      .dialer = &dialer,
       .ud = host,
   };
   return mrpc_runtime_new(&config, &host->runtime);

@@ -53,6 +53,8 @@ struct mrpc_host {
   mrpc_link endpoints;
   uint32_t open_endpoints; /* those that can still bring calls */
 
+  uint32_t dialled; /* open connections of rpc.connect */
+
   uint64_t started;         /* time of mrpc_host_new */
   uint64_t connections;     /* that ever were */
   mrpc_peer_stats ended;    /* sums over the peers that have gone */
@@ -70,6 +72,11 @@ void mrpc_host_each(mrpc_host *host, void (*fn)(struct mrpc_endpoint *));
 void mrpc_host_check_end(mrpc_host *host);
 /* The deadline of a drain. */
 void mrpc_host_deadline(mrpc_timer *timer);
+/* What rpc.connect opens. These connections don't hold up the end of a drain:
+ * calls in flight may need them until then. None is opened any more while the
+ * host ends (MRPC_ESTATE). */
+int mrpc_host_dial(void *host, const char *url, mrpc_peer_open_fn on_open,
+                   mrpc_peer_fn on_close, void *ud);
 /* A conversation has ended: adds up its counters, lets a waiting connection
  * in, and ends the host when it was the last one. */
 void mrpc_host_note_close(mrpc_host *host, struct mrpc_conn *conn);

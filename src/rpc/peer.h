@@ -29,6 +29,8 @@ mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer);
 double mrpc_peer_half_closed(const mrpc_peer *peer);
 /* Can a message of our own be sent to it now? */
 bool mrpc_peer_can_push(const mrpc_peer *peer);
+/* Can it be called, and will the answer be read? */
+bool mrpc_peer_can_call(const mrpc_peer *peer);
 /* Sends a whole JSON message of ours as it is (encoded once, for many peers).
  * MRPC_ESTATE where the transport can't carry it, MRPC_ELIMIT as for
  * mrpc_peer_notify. */

@@ -104,9 +104,13 @@ static int send(mrpc_peer *peer, const char *method, const char *params,
   return rc;
 }
 
+bool mrpc_peer_can_call(const mrpc_peer *peer) {
+  return !peer->is_read && mrpc_peer_can_push(peer);
+}
+
 int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
                    double timeout, mrpc_answer_fn fn, void *ud, int64_t *id) {
-  if (peer->is_read || !mrpc_peer_can_push(peer)) return MRPC_ESTATE;
+  if (!mrpc_peer_can_call(peer)) return MRPC_ESTATE;
   if (peer->pending.count >= peer->limits.in_flight) return MRPC_ELIMIT;
   pending *p = add(peer, timeout, fn, ud);
   if (!p) return MRPC_ENOMEM;

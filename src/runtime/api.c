@@ -4,6 +4,7 @@
 #include <lauxlib.h>
 
 #include "runtime/convert.h"
+#include "runtime/dial.h"
 #include "runtime/error.h"
 #include "runtime/load.h"
 #include "runtime/task.h"
@@ -73,6 +74,7 @@ void mrpc_api_open(lua_State *L) {
   mrpc_event_open(L);
   mrpc_topic_open(L);
   mrpc_serial_open(L);
+  mrpc_dial_open(L);
   lua_pushvalue(L, -1);
   lua_setglobal(L, "rpc");
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);

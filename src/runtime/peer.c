@@ -31,12 +31,19 @@ static void detach(mrpc_lua_peer *p) {
   luaL_unref(p->runtime->L, LUA_REGISTRYINDEX, ref);
 }
 
+/* Who has made the connection himself needs no event. */
+static bool is_dialled(const mrpc_lua_peer *p) {
+  return p && p->is_dialled;
+}
+
 static void on_open(mrpc_peer *peer, void *ud) {
-  mrpc_event_fire(ud, MRPC_EVENT_CONNECT, peer);
+  if (!is_dialled(mrpc_peer_script(peer)))
+    mrpc_event_fire(ud, MRPC_EVENT_CONNECT, peer);
 }
 
 static void on_end(mrpc_peer *peer, void *ud) {
-  mrpc_event_fire(ud, MRPC_EVENT_DISCONNECT, peer);
+  if (!is_dialled(mrpc_peer_script(peer)))
+    mrpc_event_fire(ud, MRPC_EVENT_DISCONNECT, peer);
   mrpc_lua_peer *p = mrpc_peer_script(peer);
   if (p) detach(p);
 }

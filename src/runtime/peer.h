@@ -20,9 +20,10 @@ typedef struct mrpc_lua_peer {
   mrpc_link topics; /* that it is in; topic.c */
   uint64_t id;
   const char *transport;
-  int ref;        /* keeps it in the registry while `peer` is there */
-  bool is_http;   /* it can't be spoken to */
-  bool is_closed; /* the script has closed it */
+  int ref;         /* keeps it in the registry while `peer` is there */
+  bool is_http;    /* it can't be spoken to */
+  bool is_closed;  /* the script has closed it */
+  bool is_dialled; /* rpc.connect has made the connection */
 } mrpc_lua_peer;
 
 /* Begins to follow the peers of the runtime's dispatch. */

@@ -100,6 +100,8 @@ struct mrpc_runtime {
   mrpc_loader *loader;
   mrpc_report_fn on_report;
   mrpc_exit_fn on_exit; /* NULL: rpc.exit isn't granted */
+  mrpc_dialer dialer;   /* without functions: rpc.connect isn't granted */
+  mrpc_link dialled;    /* connections of rpc.connect; dial.c */
   void *ud;
 };
 

@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "runtime/api.h"
+#include "runtime/dial.h"
 #include "runtime/event.h"
 #include "runtime/libs.h"
 #include "runtime/limit.h"
@@ -52,6 +53,8 @@ static void init(mrpc_runtime *rt, const mrpc_runtime_config *config) {
   mrpc_serial_init(rt);
   mrpc_events_init(rt);
   mrpc_lua_peers_init(rt);
+  if (config->dialer) rt->dialer = *config->dialer;
+  mrpc_dial_init(rt);
 }
 
 static int open_state(mrpc_runtime *rt) {
@@ -83,6 +86,7 @@ void mrpc_runtime_free(mrpc_runtime *rt) {
   assert(!rt->current);
   mrpc_tasks_free(rt);
   mrpc_lua_peers_free(rt);
+  mrpc_dial_free(rt);
   if (rt->loader) mrpc_loader_free(rt->loader);
   mrpc_buf_clear(&rt->scratch);
   mrpc_serial_free(rt);

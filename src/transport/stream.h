@@ -44,6 +44,7 @@ struct mrpc_conn {
   bool draining;  /* the end comes from us */
   bool finishing; /* all is said; the sending side is being shut */
   bool lingering; /* reads and throws away, so that no reset eats the end */
+  bool stays;     /* a drain of all streams passes it over */
   bool resets;    /* on_close may set it: TCP ends by a reset */
   bool closing;   /* nothing more happens but on_free */
   union {
