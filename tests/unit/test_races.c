@@ -3,7 +3,10 @@
  * Two runtimes in a storm: calls both ways, in one another, in queues and
  * topics; cancels, timeouts, reloads, closes, and the end at any moment, all by
  * chance. Whatever comes, each call has one answer at most, nothing waits at
- * the end, and all memory comes back. A run is named by its number. */
+ * the end, and all memory comes back. A run is named by its number:
+ *
+ *     test_races 17         one run
+ *     test_races 0 10000    so many from the first on */
 #include "pair.h"
 
 enum { CALLS = 24, STEPS = 40 };
@@ -186,7 +189,8 @@ static const char *run(uint32_t number) {
 
 int main(int argc, char **argv) {
   uint32_t first = argc > 1 ? (uint32_t)atoi(argv[1]) : 0;
-  uint32_t count = argc > 1 ? 1 : RUNS, failed = 0;
+  uint32_t count = argc > 2 ? (uint32_t)atoi(argv[2]) : argc > 1 ? 1 : RUNS;
+  uint32_t failed = 0;
   for (uint32_t i = first; i < first + count; i++) {
     const char *wrong = run(i);
     if (wrong && failed++ < 10) printf("# run %u: %s\n", i, wrong);
