@@ -114,27 +114,26 @@ static size_t copy_utf8(char *to, const char *p, const char *end) {
  * in the buffer already, up to `to`. */
 static int write_special(mrpc_buf *buf, char *to, const char *text,
                          const char *p, const char *end) {
-  for (;;) {
-    size_t n = copy_plain(to, p, end);
-    p += n;
-    to += n;
-    if (p == end) break;
+  while (p < end) {
     if (*p & 0x80) {
-      n = copy_utf8(to, p, end);
+      size_t n = copy_utf8(to, p, end);
       if (n == 0) return MRPC_ETYPE;
       p += n;
       to += n;
-      continue;
+    } else {
+      size_t done = (size_t)(to - buf->data) - buf->len;
+      size_t left = (size_t)(end - p), room = buf->cap - buf->len - done;
+      if (MRPC_UNLIKELY(room < left + ESCAPE_MAX + SPILL)) {
+        if (!make_room(buf, done + left + left / 4 + SLACK))
+          return buf->err ? buf->err
+                          : write_exactly(buf, text, (size_t)(end - text));
+        to = buf->data + buf->len + done;
+      }
+      to += put_escape(to, (uint8_t)*p++);
     }
-    size_t done = (size_t)(to - buf->data) - buf->len;
-    size_t left = (size_t)(end - p);
-    if (MRPC_UNLIKELY(buf->cap - buf->len - done < left + ESCAPE_MAX + SPILL)) {
-      if (!make_room(buf, done + left + left / 4 + SLACK))
-        return buf->err ? buf->err
-                        : write_exactly(buf, text, (size_t)(end - text));
-      to = buf->data + buf->len + done;
-    }
-    to += put_escape(to, (uint8_t)*p++);
+    size_t n = copy_plain(to, p, end);
+    p += n;
+    to += n;
   }
   *to++ = '"';
   buf->len = (size_t)(to - buf->data);
