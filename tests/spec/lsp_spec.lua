@@ -177,6 +177,27 @@ describe("the language server", function()
   end)
 end)
 
+describe("the language server, changed while an editor runs", function()
+  after_each(support.clean)
+
+  it("goes on with the documents that are open", function()
+    local tree = {}
+    for _, name in ipairs { "init", "document", "_lib/lua", "_lib/session", "_lib/text" } do
+      tree[name .. ".lua"] = files.read("examples/lsp/" .. name .. ".lua")
+    end
+    local server = support.serve(tree, { listen = { "tcp://127.0.0.1:0" }, watch = true })
+    local editor = client.open(server.urls[1])
+    editor:result("initialize", params { capabilities = {} })
+    editor:notify("textDocument/didOpen", params { textDocument = { uri = URI, text = "math.p" } })
+    editor.session:next()
+    files.write(server.dir .. "/_lib/lua.lua",
+      (tree["_lib/lua.lua"]:gsub("detail = detail", 'detail = "new: " .. (detail or "")')))
+    server:wait_log("loaded.*generation=2")
+    local items = editor:result("textDocument/completion", params(place(0, 6)))
+    assert.same({ "pi", "new: number" }, { items[1].label, items[1].detail })
+  end)
+end)
+
 describe("the language server on a socket", function()
   after_each(support.clean)
 
