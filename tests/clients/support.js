@@ -56,8 +56,11 @@ after(async () => {
 
 // Serves `dir`: the addresses with their real ports. It is drained when the
 // tests of the file are through, and must end well.
-async function serve(dir, ...listen) {
-  const child = start(['serve', dir, '--no-watch',
+const serve = (dir, ...listen) => serveWith([], dir, ...listen);
+
+// The same with further arguments.
+async function serveWith(args, dir, ...listen) {
+  const child = start(['serve', dir, '--no-watch', ...args,
     ...listen.flatMap((url) => ['--listen', url])]);
   const gone = child.ended.then((code) => {
     throw new Error(`ended with ${code} before it listened: ${child.err}`);
@@ -86,4 +89,4 @@ function deferred() {
   return self;
 }
 
-module.exports = { it: deadlined, serve, serving, serveStdio, finish, deferred };
+module.exports = { it: deadlined, serve, serveWith, serving, serveStdio, finish, deferred };

@@ -3,14 +3,17 @@
 'use strict';
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const { before, describe } = require('node:test');
 const WebSocket = require('ws');
-const { it, serve, serving } = require('./support');
+const { it, serve, serveWith, serving } = require('./support');
 
 const METHODS = 'tests/clients/methods';
 
-async function open(url, options) {
-  const socket = new WebSocket(url, options);
+async function open(url, options, protocols) {
+  const socket = new WebSocket(url, protocols, options);
   await once(socket, 'open');
   return socket;
 }
@@ -179,5 +182,47 @@ describe('ws', () => {
     const socket = await open(http.replace('http', 'ws'));
     serving(http).kill('SIGTERM');
     assert.equal((await once(socket, 'close'))[0], 1001);
+  });
+});
+
+describe('ws, where the config file says more', () => {
+  let url;
+
+  before(async () => {
+    const config = path.join(os.tmpdir(), `moonrpc-${process.pid}.lua`);
+    fs.writeFileSync(config, `return { websocket = {
+      ping = 0.05, pong = 0.5, binary = true, protocols = { "one", "two" },
+    } }`);
+    const [http] = await serveWith(['--config', config], METHODS, 'http://127.0.0.1:0');
+    fs.unlinkSync(config);
+    url = http.replace('http', 'ws');
+  });
+
+  it('agrees on a subprotocol', async () => {
+    const socket = await open(url, undefined, ['three', 'two', 'one']);
+    assert.equal(socket.protocol, 'two');
+    assert.deepEqual(await ask(socket, SUBTRACT), ANSWER);
+    socket.terminate();
+  });
+
+  it('sends binary', async () => {
+    const socket = await open(url);
+    const answer = next(socket);
+    socket.send(Buffer.from(JSON.stringify(SUBTRACT)));
+    assert.deepEqual(await answer, ANSWER);
+    socket.terminate();
+  });
+
+  it('is asked for signs of life, and kept while it gives them', async () => {
+    const socket = await open(url);
+    for (let i = 0; i < 3; i++) await once(socket, 'ping');
+    assert.deepEqual(await ask(socket, SUBTRACT), ANSWER);
+    socket.terminate();
+  });
+
+  it('is closed when it gives none', async () => {
+    const socket = await open(url, { autoPong: false });
+    await once(socket, 'ping');
+    await once(socket, 'close');
   });
 });
