@@ -3,27 +3,48 @@
  * The clock: deadlines move all the time (each request moves an idle limit),
  * so the timer is moved only to come sooner. When it comes too early it finds
  * nothing due and is set again: a spurious wake now and then against a heap
- * operation a message. */
+ * operation a message.
+ *
+ * libuv runs timers before it polls. When the loop was held up (by a method
+ * that ran long, or the process was stopped), what arrived meanwhile came
+ * before the deadlines that have passed since: it is heard first. */
 #include "transport/clock.h"
 
 #include <uv.h>
 
 #define NS_PER_MS UINT64_C(1000000)
+#define LATE_NS (5 * NS_PER_MS)
 
 struct mrpc_clock {
   uv_timer_t timer;
   mrpc_loop *loop;
-  uint64_t armed; /* the deadline that it is set for; UINT64_MAX: none */
+  uint64_t armed;  /* the deadline that it is set for; UINT64_MAX: none */
+  bool is_put_off; /* until the loop has polled */
 };
+
+/* Work that a peer has put off is due since 0: that is never late. */
+static bool is_late(uint64_t at, uint64_t now) {
+  return at && now - at > LATE_NS;
+}
 
 static void on_time(uv_timer_t *timer) {
   mrpc_clock *clock = timer->data;
   clock->armed = UINT64_MAX;
   mrpc_env *env = clock->loop->env;
-  uint64_t now = mrpc_env_now(env);
-  if (mrpc_timer_next(env) > now) return;
+  uint64_t now = mrpc_env_now(env), next = mrpc_timer_next(env);
+  if (next > now) return;
   clock->loop->work++;
-  mrpc_timer_run(env, now);
+  if (next == 0) {
+    mrpc_timer_run(env, 0);
+    next = mrpc_timer_next(env);
+  }
+  clock->is_put_off = !clock->is_put_off && next <= now && is_late(next, now);
+  if (clock->is_put_off) {
+    clock->armed = next;
+    uv_timer_start(timer, on_time, 1, 0);
+  } else {
+    mrpc_timer_run(env, now);
+  }
 }
 
 int mrpc_clock_new(mrpc_loop *loop, mrpc_clock **out) {

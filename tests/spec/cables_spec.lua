@@ -26,6 +26,10 @@ local SERVICE = {
       local _ <close> = guard()
       return rpc.peer():call("question", { "why" }, { timeout = 0.1 })
     end
+    function M.spin(seconds)
+      local till = rpc.now() + seconds
+      while rpc.now() < till do end
+    end
     function M.big(size)
       local _ <close> = guard()
       return ("x"):rep(size)
@@ -425,6 +429,50 @@ describe("a client that is called and", function()
       end)
     end
   end
+end)
+
+describe("what came in time counts, though the host", function()
+  local function ask(self)
+    local there = session(self, PLACES[1])
+    there.session:send(request("cable.ask_shortly", nil, 1))
+    local id = cjson.decode(there.session:next()).id
+    return there, ('{"jsonrpc":"2.0","result":"in time","id":%d}'):format(id)
+  end
+
+  it("was held up by a method", function()
+    local self = start()
+    local there, answer = ask(self)
+    self.observer:notify("cable.spin", "[0.5]")
+    self.observer:notify("cable.spin", "[0.001]")
+    loop.pass(0.02)
+    there.session:send(answer)
+    assert.equal('{"jsonrpc":"2.0","result":"in time","id":1}', there.session:next())
+  end)
+
+  it("was stopped", function()
+    local self = start()
+    local there, answer = ask(self)
+    self:kill("sigstop")
+    there.session:send(answer)
+    loop.pass(0.4)
+    self:kill("sigcont")
+    assert.equal('{"jsonrpc":"2.0","result":"in time","id":1}', there.session:next())
+  end)
+
+  it("was stopped while a request was on its way", function()
+    local self = start("header_time = 0.3, body_time = 0.3, idle_time = 0.3")
+    local bytes = wire.http.wrap(request("cable.echo", "[7]", 1))
+    local there, idle = open(self, PLACES[4]), open(self, PLACES[4])
+    there:send(bytes:sub(1, -10)):flush()
+    loop.pass(0.1)
+    self:kill("sigstop")
+    there:send(bytes:sub(-9)):flush()
+    idle:send(bytes):flush()
+    loop.pass(0.5)
+    self:kill("sigcont")
+    assert.equal(200, wire.http.read(there).status)
+    assert.equal(200, wire.http.read(idle).status)
+  end)
 end)
 
 describe("a drain", function()
