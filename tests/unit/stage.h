@@ -18,7 +18,8 @@ typedef struct stage {
   mrpc_runtime *runtime;
   mrpc_peer *peer;
   unsigned reports;
-  bool strict;     /* of the runtime */
+  bool strict; /* of the runtime */
+  const mrpc_dialer *dialer;
   char said[4096]; /* what the peer has been answered */
 } stage;
 
@@ -42,6 +43,7 @@ __attribute__((unused)) static int stage_open(stage *s,
                             .dispatch = s->dispatch,
                             .source = &source,
                             .strict = s->strict,
+                            .dialer = s->dialer,
                             .on_report = stage_on_report,
                             .ud = s};
   if (!rc) rc = mrpc_runtime_new(&rt, &s->runtime);
