@@ -18,6 +18,7 @@ local DEFAULTS = {
 local TYPES = {
   reconnect = "boolean", retry = "boolean", connect_timeout = "number", in_flight = "number",
   backoff_min = "number", backoff_max = "number", timeout = "number", on_connect = "function",
+  headers = "table",
 }
 local CALL_TYPES = { timeout = "number", idempotent = "boolean" }
 
@@ -162,7 +163,7 @@ local function connect(state, seconds)
     link.ended, link.reason = true, reason
     local state_now = link.state and link.state[1]
     if state_now then lost(state_now, link.raw, reason) end
-  end)
+  end, state.header)
   if not raw then return false, is_bad and why or without_address(why, state.url), is_bad end
   link.raw, link.state = raw, setmetatable({ state }, { __mode = "v" })
   if state.ended or link.ended then
@@ -330,6 +331,30 @@ function meta.__gc(client)
   if state then finish(state, "nobody holds it") end
 end
 
+-- Fields that are the transport's own.
+local OWN = {}
+for name in ("host connection upgrade content-length content-type transfer-encoding"):gmatch("%S+")
+do OWN[name] = true end
+
+local function write_headers(headers, scheme)
+  if not headers then return nil end
+  if scheme ~= "http" and scheme ~= "ws" then
+    error("option headers is for HTTP and WebSocket", 3)
+  end
+  local lines = ""
+  for name, value in pairs(headers) do
+    local is_good = type(name) == "string" and name:find("^[%w!#$%%&'*+.^_`|~-]+$")
+      and type(value) == "string" and not value:find("[^\t -~]")
+    local is_own = is_good and (OWN[name:lower()] or name:lower():find("^sec%-websocket"))
+    if not is_good or is_own then
+      error(("option headers: %s can't be set%s"):format(tostring(name),
+        is_own and ": it is the connection's own" or " to that"), 3)
+    end
+    lines = lines .. name .. ": " .. value .. "\r\n"
+  end
+  return lines
+end
+
 local function with_defaults(options)
   local all = {}
   for name, value in pairs(DEFAULTS) do all[name] = value end
@@ -349,6 +374,7 @@ function rpc.connect(url, options)
     in_flight = 0, line = new_queue(), waiting = new_queue(), failures = 0, since = 0,
     transport = scheme_of(url), is_http = scheme_of(url) == "http", ended = false,
   }
+  state.header = write_headers(state.options.headers, state.transport)
   local client = setmetatable({ data = {} }, meta)
   states[client] = state
   state.client = setmetatable({ client }, { __mode = "v" })

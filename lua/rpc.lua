@@ -172,6 +172,7 @@ function Client:closed() end
 ---@field retry boolean? don't raise when the first try fails, go on trying; false
 ---@field backoff_min number? seconds before the first try, at most; 0.1
 ---@field backoff_max number? and before any; 30
+---@field headers table<string, string>? further header fields, HTTP and WebSocket only
 ---@field on_connect fun(client: rpc.Client)? runs as a task at each connection
 
 ---Connects to a server and waits for that; raises -32057 when it fails. The

@@ -426,9 +426,11 @@ typedef void (*mrpc_peer_open_fn)(mrpc_peer *peer, void *ud);
 /* Who opens connections for rpc.connect. A host is one itself. */
 typedef struct mrpc_dialer {
   /* As mrpc_host_connect: `on_open` once, from the loop; `on_close` at the end
-   * of a connection that was opened. A failure at once calls neither. */
-  int (*connect)(void *ud, const char *url, mrpc_peer_open_fn on_open,
-                 mrpc_peer_fn on_close, void *to);
+   * of a connection that was opened. A failure at once calls neither. `header`
+   * has further fields for HTTP and WebSocket, whole lines with CRLF; "": none.
+   */
+  int (*connect)(void *ud, const char *url, const char *header,
+                 mrpc_peer_open_fn on_open, mrpc_peer_fn on_close, void *to);
   /* Why the latest failed or ended, while one of these functions runs or has
    * just failed; "" when there is no reason. */
   const char *(*error)(void *ud);

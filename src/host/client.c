@@ -18,10 +18,13 @@ typedef struct client {
   mrpc_peer_fn on_close;
   void *ud;
   bool is_dialled; /* by rpc.connect */
+  char *header;    /* further fields, NULL: none */
 } client;
 
 static void free_client(client *c) {
-  mrpc_mem_free(&c->host->env->mem, c, sizeof *c);
+  const mrpc_mem *mem = &c->host->env->mem;
+  if (c->header) mrpc_mem_free(mem, c->header, strlen(c->header) + 1);
+  mrpc_mem_free(mem, c, sizeof *c);
 }
 
 static int make_framing(client *c, mrpc_framing **out) {
@@ -48,12 +51,23 @@ static int make_framing(client *c, mrpc_framing **out) {
                                   out);
 }
 
+static int add_header(const client *c, mrpc_framing *f) {
+  if (!c->header || !mrpc_url_is_http(&c->url)) return MRPC_OK;
+  return mrpc_url_is_ws(&c->url)
+             ? mrpc_ws_client_add(f, c->header, strlen(c->header))
+             : mrpc_http_client_add(f, c->header, strlen(c->header));
+}
+
 static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
   mrpc_framing *framing;
   int rc = make_framing(c, &framing);
-  return rc ? rc
-            : mrpc_endpoint_peer(c->host, &c->url, conn, c->url.text, framing,
-                                 out);
+  if (rc) return rc;
+  rc = add_header(c, framing);
+  if (!rc)
+    return mrpc_endpoint_peer(c->host, &c->url, conn, c->url.text, framing,
+                              out);
+  framing->vt->free(framing);
+  return rc;
 }
 
 static bool is_plain_http(const client *c) {
@@ -141,11 +155,19 @@ static int start(client *c) {
             : MRPC_OK;
 }
 
-static int connect_to(mrpc_host *host, const char *url, const client *how) {
+static int connect_to(mrpc_host *host, const char *url, const char *header,
+                      const client *how) {
   client *c = mrpc_mem_new(&host->env->mem, sizeof *c);
   if (!c) return mrpc_host_fail(host, MRPC_ENOMEM, "%s: out of memory", url);
   *c = *how;
   c->host = host;
+  if (*header) {
+    c->header = mrpc_mem_copy(&host->env->mem, header, strlen(header));
+    if (!c->header) {
+      free_client(c);
+      return mrpc_host_fail(host, MRPC_ENOMEM, "%s: out of memory", url);
+    }
+  }
   int rc = mrpc_url_parse(&c->url, url);
   rc = rc ? mrpc_host_fail(host, rc, "%s: %s", url, c->url.error) : start(c);
   if (rc) free_client(c);
@@ -156,14 +178,14 @@ int mrpc_host_connect(mrpc_host *host, const char *url,
                       mrpc_peer_open_fn on_open, mrpc_peer_fn on_close,
                       void *ud) {
   client c = {.on_open = on_open, .on_close = on_close, .ud = ud};
-  return connect_to(host, url, &c);
+  return connect_to(host, url, "", &c);
 }
 
-int mrpc_host_dial(void *host, const char *url, mrpc_peer_open_fn on_open,
-                   mrpc_peer_fn on_close, void *ud) {
+int mrpc_host_dial(void *host, const char *url, const char *header,
+                   mrpc_peer_open_fn on_open, mrpc_peer_fn on_close, void *ud) {
   client c = {
       .on_open = on_open, .on_close = on_close, .ud = ud, .is_dialled = true};
   if (((mrpc_host *)host)->state >= MRPC_HOST_DRAINING)
     return mrpc_host_fail(host, MRPC_ESTATE, "%s: the host is ending", url);
-  return connect_to(host, url, &c);
+  return connect_to(host, url, header, &c);
 }

@@ -75,8 +75,8 @@ void mrpc_host_deadline(mrpc_timer *timer);
 /* What rpc.connect opens. These connections don't hold up the end of a drain:
  * calls in flight may need them until then. None is opened any more while the
  * host ends (MRPC_ESTATE). */
-int mrpc_host_dial(void *host, const char *url, mrpc_peer_open_fn on_open,
-                   mrpc_peer_fn on_close, void *ud);
+int mrpc_host_dial(void *host, const char *url, const char *header,
+                   mrpc_peer_open_fn on_open, mrpc_peer_fn on_close, void *ud);
 /* A conversation has ended: adds up its counters, lets a waiting connection
  * in, and ends the host when it was the last one. */
 void mrpc_host_note_close(mrpc_host *host, struct mrpc_conn *conn);

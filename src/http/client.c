@@ -325,6 +325,23 @@ static int make_request(client *c, const char *host, const char *path) {
   return c->request ? MRPC_OK : MRPC_ENOMEM;
 }
 
+/* Behind the request line. */
+int mrpc_http_client_add(mrpc_framing *f, const char *lines, size_t len) {
+  client *c = (client *)f;
+  const mrpc_mem *mem = &f->env->mem;
+  const char *end = memchr(c->request, '\n', c->request_len);
+  size_t at = (size_t)(end - c->request) + 1;
+  char *request = mrpc_mem_resize(mem, NULL, 0, c->request_len + len);
+  if (!request) return MRPC_ENOMEM;
+  memcpy(request, c->request, at);
+  memcpy(request + at, lines, len);
+  memcpy(request + at + len, c->request + at, c->request_len - at);
+  mrpc_mem_free(mem, c->request, c->request_len);
+  c->request = request;
+  c->request_len += len;
+  return MRPC_OK;
+}
+
 static void set_limits(client *c, const mrpc_limits *given) {
   mrpc_limits limits = given ? *given : (mrpc_limits){0};
   mrpc_limits_init(&limits);

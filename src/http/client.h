@@ -17,6 +17,12 @@ const char *mrpc_http_client_said(const mrpc_framing *f);
  * and "". */
 int mrpc_ws_client_status(const mrpc_framing *f);
 const char *mrpc_ws_client_said(const mrpc_framing *f);
+/* Adds header fields to all requests, or to the handshake of a WebSocket, of a
+ * framing to which nothing was given yet: whole lines, each with its CRLF.
+ * MRPC_ENOMEM. */
+int mrpc_http_client_add(mrpc_framing *f, const char *lines, size_t len);
+int mrpc_ws_client_add(mrpc_framing *f, const char *lines, size_t len);
+
 /* Requests that wait for their answers. */
 uint64_t mrpc_http_client_waiting(const mrpc_framing *f);
 

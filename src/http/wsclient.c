@@ -267,6 +267,14 @@ static int write_request(opening *o, const char *host, const char *path) {
   return out->err ? MRPC_ENOMEM : MRPC_OK;
 }
 
+/* Before the empty line. */
+int mrpc_ws_client_add(mrpc_framing *f, const char *lines, size_t len) {
+  mrpc_buf_truncate(&f->out, f->out.len - 2);
+  mrpc_buf_add(&f->out, lines, len);
+  mrpc_buf_lit(&f->out, "\r\n");
+  return f->out.err ? MRPC_ENOMEM : MRPC_OK;
+}
+
 static int make_frames(opening *o, const mrpc_limits *limits) {
   mrpc_env *env = o->base.env;
   int rc = mrpc_websocket_new(env, limits, NULL, &o->frames);

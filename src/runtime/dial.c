@@ -106,26 +106,29 @@ static void give_up(mrpc_task *task, void *ud) {
   d->waiter = NULL;
 }
 
-/* stack: [url seconds peer reason] or [url seconds] -> [peer reason] */
+/* stack: [url seconds header peer reason] or [url seconds header]
+ * -> [peer reason] */
 static int finish_open(lua_State *L, int status, lua_KContext ctx) {
   (void)status;
   (void)ctx;
-  if (lua_gettop(L) == 4) return 2;
+  if (lua_gettop(L) == 5) return 2;
   lua_pushnil(L);
   lua_pushliteral(L, "no connection in time");
   return 2;
 }
 
-/* open(url, seconds, on_close): the peer, or nil, why not, and whether the
- * address is to blame. `on_close` is called with the reason, which may be "".
- * stack: [url seconds function] -> [peer reason is_bad] */
+/* open(url, seconds, on_close, header): the peer, or nil, why not, and whether
+ * the address is to blame. `on_close` is called with the reason, which may be
+ * "". stack: [url seconds function header?] -> [peer reason is_bad] */
 static int open_link(lua_State *L) {
   mrpc_runtime *rt = mrpc_runtime_of(L);
   const char *url = luaL_checkstring(L, 1);
   double seconds = luaL_checknumber(L, 2);
-  lua_settop(L, 3);
+  const char *header = luaL_optstring(L, 4, "");
+  lua_settop(L, 4);
+  lua_insert(L, 3);
   mrpc_task *task = mrpc_task_check_wait(L);
-  mrpc_callback_pack(L, 3);
+  mrpc_callback_pack(L, 4);
   int ref = luaL_ref(L, LUA_REGISTRYINDEX);
   mrpc_task_set_timer(L, task, seconds, true);
   dialled *d = mrpc_mem_new(&rt->env->mem, sizeof *d);
@@ -134,7 +137,7 @@ static int open_link(lua_State *L) {
     *d = (dialled){
         .env = rt->env, .runtime = rt, .waiter = task, .on_close = ref};
     mrpc_list_insert(&rt->dialled, &d->link);
-    rc = rt->dialer.connect(rt->dialer.ud, url, on_open, on_close, d);
+    rc = rt->dialer.connect(rt->dialer.ud, url, header, on_open, on_close, d);
     if (!rc) return mrpc_task_park(L, give_up, d, finish_open, 0);
     forget(d);
   } else {

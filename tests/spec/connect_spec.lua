@@ -357,6 +357,28 @@ describe("rpc.connect", function()
     assert.is_nil(self.err:find("connection lost", 1, true), self.err)
   end)
 
+  it("sends header fields over HTTP and WebSocket", function()
+    local backend = support.serve { ["token.lua"] =
+      "return function() return rpc.peer().headers.authorization end" }
+    local http = backend.urls[1]
+    for _, url in ipairs { http, (http:gsub("^http", "ws")) } do
+      local self = front(url, "{ headers = { Authorization = 'Bearer t0ken', ['X-A'] = 'b' } }")
+      assert.equal("Bearer t0ken", run(self, "return c:call('token')"))
+      assert.equal("Bearer t0ken", run(self, "return c:call('token')"))
+      for options, message in pairs {
+        ["{ Host = 'x' }"] = "option headers: Host can't be set: it is the connection's own",
+        ["{ ['Sec-WebSocket-Key'] = 'x' }"] = "option headers: Sec-WebSocket-Key can't be set:",
+        ["{ A = 'x\\r\\nB: y' }"] = "option headers: A can't be set to that",
+        ["{ ['A b'] = 'x' }"] = "option headers: A b can't be set to that",
+      } do
+        local code = ("rpc.connect('%s', { headers = %s })"):format(url, options)
+        assert.matches(message, try(self, code).message, 1, true)
+      end
+      assert.matches("headers is for HTTP",
+        try(self, "rpc.connect('tcp://a:1', { headers = {} })").message)
+    end
+  end)
+
   it("ends its program with the host", function()
     local path = files.temp(BACKEND)
     local self = front("exec:" .. program.path .. " serve " .. path .. " --listen stdio:")

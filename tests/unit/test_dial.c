@@ -20,9 +20,10 @@ static int count;           /* of the dials that were made */
 static const char *refusal; /* all are refused at once, for this reason */
 static const char *reason;
 
-static int dial_to(void *ud, const char *url, mrpc_peer_open_fn on_open,
-                   mrpc_peer_fn on_close, void *to) {
+static int dial_to(void *ud, const char *url, const char *header,
+                   mrpc_peer_open_fn on_open, mrpc_peer_fn on_close, void *to) {
   (void)ud;
+  (void)header;
   (void)url;
   reason = refusal;
   if (refusal || count == DIALS) return MRPC_EIO;
