@@ -245,6 +245,7 @@ typedef struct mrpc_websocket_config {
                   negative: never */
   double pong; /* seconds in which it must come; 10 */
   bool binary; /* take messages in binary frames too */
+  bool off;    /* don't speak WebSocket: who asks for it gets HTTP's answer */
   const char *const *protocols; /* subprotocols that may be chosen,
                                    NULL-terminated; NULL: none */
 } mrpc_websocket_config;
@@ -272,7 +273,7 @@ int mrpc_framing_http_client(mrpc_env *env, const mrpc_limits *limits,
 /* WebSocket, client side. `subprotocols` may be NULL, else it is a
  * NULL-terminated list, the preferred first, that must outlive the framing.
  * What is said before the server
- * has agreed is held until then. */
+ * has agreed is held until then. MRPC_EIO: the system has no random numbers. */
 int mrpc_framing_ws_client(mrpc_env *env, const mrpc_limits *limits,
                            const char *host, const char *path,
                            const char *const *subprotocols, mrpc_framing **out);

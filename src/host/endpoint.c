@@ -114,6 +114,8 @@ static int bind_new(mrpc_endpoint *e, const char *url) {
   mrpc_host *host = e->host;
   int rc = mrpc_url_parse(&e->url, url);
   if (rc) return mrpc_host_fail(host, rc, "%s: %s", url, e->url.error);
+  if (mrpc_url_is_ws(&e->url) && host->config.http.websocket.off)
+    return mrpc_host_fail(host, MRPC_EINVAL, "%s: websocket is off", url);
   if (e->url.kind == MRPC_URL_WS) e->url.kind = MRPC_URL_HTTP;
   if (e->url.kind == MRPC_URL_WS_UNIX) e->url.kind = MRPC_URL_HTTP_UNIX;
   if (e->url.kind == MRPC_URL_EXEC)

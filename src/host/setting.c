@@ -12,7 +12,7 @@
 #include "json/parse.h"
 
 static int read_section(mrpc_reading *r, uint32_t node,
-                        const mrpc_setting *section);
+                        const mrpc_setting *section, const char *or_false);
 
 __attribute__((format(printf, 2, 3))) static int fail(mrpc_reading *r,
                                                       const char *format, ...) {
@@ -202,6 +202,7 @@ static int read_code(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
 
 static int read_value(mrpc_reading *r, uint32_t node, const mrpc_setting *k) {
   void *to = (char *)r->target + k->at;
+  const char *or_false = k->kind == MRPC_SETTING_SWITCH ? ", or false" : "";
   switch (k->kind) {
     case MRPC_SETTING_FLAG:
     case MRPC_SETTING_NOT_FLAG: return read_flag(r, node, k, to);
@@ -214,23 +215,28 @@ static int read_value(mrpc_reading *r, uint32_t node, const mrpc_setting *k) {
     case MRPC_SETTING_LIST: return read_list(r, node, k, to);
     case MRPC_SETTING_CHOICE: return read_choice(r, node, k, to);
     case MRPC_SETTING_LEVEL: return read_level(r, node, k, to);
+    case MRPC_SETTING_SWITCH:
+      *(bool *)to = r->doc.nodes[node].type == MRPC_JSON_FALSE;
+      if (*(bool *)to) return MRPC_OK;
+      break;
     default: break;
   }
   snprintf(r->section, sizeof r->section, "%s.", k->name);
-  int rc = read_section(r, node, k->section);
+  int rc = read_section(r, node, k->section, or_false);
   r->section[0] = '\0';
   return rc;
 }
 
+/* `or_false` says what else it might have been. */
 static int read_section(mrpc_reading *r, uint32_t node,
-                        const mrpc_setting *section) {
+                        const mrpc_setting *section, const char *or_false) {
   const mrpc_node *n = &r->doc.nodes[node];
   if (n->type == MRPC_JSON_ARRAY)
     return fail(r, "%.*s[1] has no name; settings are written name = value",
                 (int)strcspn(r->section, "."), r->section);
   if (n->type != MRPC_JSON_OBJECT)
-    return fail(r, "%.*s must be a table with names",
-                (int)strcspn(r->section, "."), r->section);
+    return fail(r, "%.*s must be a table with names%s",
+                (int)strcspn(r->section, "."), r->section, or_false);
   uint32_t at = node + 1;
   for (uint32_t i = 0; i < n->size; i++) {
     const mrpc_setting *k = section;
@@ -249,5 +255,5 @@ static int read_section(mrpc_reading *r, uint32_t node,
 int mrpc_setting_read(mrpc_reading *r, uint32_t node,
                       const mrpc_setting *keys) {
   r->section[0] = '\0';
-  return read_section(r, node, keys);
+  return read_section(r, node, keys, "");
 }

@@ -20,7 +20,8 @@ typedef enum mrpc_setting_kind {
   MRPC_SETTING_LIST,      /* of strings; a single one is fine */
   MRPC_SETTING_CHOICE,    /* one of two words: false or true */
   MRPC_SETTING_LEVEL,     /* of the log */
-  MRPC_SETTING_SECTION
+  MRPC_SETTING_SECTION,
+  MRPC_SETTING_SWITCH /* a section, or false, which sets the flag at `at` */
 } mrpc_setting_kind;
 
 enum { MRPC_SETTING_WHY = 160 }; /* bytes of a check's phrase */

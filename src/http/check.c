@@ -115,10 +115,11 @@ static bool answer_options(mrpc_http_verdict *out) {
   return true;
 }
 
-/* Elsewhere an Upgrade is ignored, as RFC 9110 section 7.8 allows. */
+/* Elsewhere, and where WebSocket is off, an Upgrade is ignored, as RFC 9110
+ * section 7.8 allows. */
 static bool is_upgrade(const request *r) {
-  return r->head->wants_websocket && is_method(r, "GET") &&
-         is_exactly(r->path, r->rules->config->path);
+  return r->head->wants_websocket && !r->rules->config->websocket.off &&
+         is_method(r, "GET") && is_exactly(r->path, r->rules->config->path);
 }
 
 static bool check_endpoint(const request *r, mrpc_http_verdict *out) {

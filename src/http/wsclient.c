@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "http/client.h"
 #include "http/scan.h"
 #include "http/sha1.h"
@@ -247,7 +248,8 @@ static bool is_printable(const char *text) {
 static int write_request(opening *o, const char *host, const char *path) {
   mrpc_buf *out = &o->base.out;
   uint8_t nonce[MRPC_WS_NONCE];
-  arc4random_buf(nonce, sizeof nonce);
+  int rc = mrpc_random(nonce, sizeof nonce);
+  if (rc) return rc;
   mrpc_base64(nonce, sizeof nonce, o->key);
   mrpc_buf_lit(out, "GET ");
   mrpc_buf_adds(out, path);
@@ -281,9 +283,8 @@ static int make_frames(opening *o, const mrpc_limits *limits) {
   if (rc) return rc;
   mrpc_ws_mask *mask = mrpc_mem_new(&env->mem, sizeof *mask);
   if (!mask) return MRPC_ENOMEM;
-  arc4random_buf(mask->secret, sizeof mask->secret);
   o->frames->mask = mask;
-  return MRPC_OK;
+  return mrpc_random(mask->secret, sizeof mask->secret);
 }
 
 int mrpc_framing_ws_client(mrpc_env *env, const mrpc_limits *given,

@@ -239,6 +239,25 @@ describe("a WebSocket of a server that is set up", function()
     assert.matches('"result":%[1%]', ws.read(socket))
   end)
 
+  it("is answered as HTTP where it is switched off", function()
+    serve("{ websocket = false }")
+    local connection = conn.open(url):send(ws.handshake {})
+    local response = wire.http.read(connection)
+    assert.equal(405, response.status)
+    assert.equal("POST, OPTIONS", response.headers.allow)
+    connection:send(wire.http.wrap(request("echo", "[1]")))
+    assert.matches('"result":%[1%]', wire.http.read(connection).body)
+  end)
+
+  it("can't be listened for where it is switched off", function()
+    local dir = support.files.temp { ["m/init.lua"] = "return {}",
+      ["off.lua"] = "return { websocket = false }" }
+    local code, _, err = support.program.run { "serve", dir .. "/m", "--config",
+      dir .. "/off.lua", "--listen", "ws://127.0.0.1:0" }
+    assert.not_equal(0, code)
+    assert.matches("ws://127.0.0.1:0: websocket is off", err, 1, true)
+  end)
+
   it("chooses a subprotocol", function()
     serve('{ websocket = { protocols = { "a", "b" } } }')
     local handshake = ws.handshake { ["Sec-WebSocket-Protocol"] = "c, b, a" }

@@ -57,9 +57,21 @@ static void test_all_keys(void) {
   ok(!strcmp(c.http.hosts[1], "b") && !c.http.hosts[2], "http.hosts");
   ok(!c.http.origins[0], "an empty list");
   ok(c.http.websocket.ping < 0 && c.http.websocket.pong == 2.5, "pings");
-  ok(c.http.websocket.binary, "binary messages");
+  ok(c.http.websocket.binary && !c.http.websocket.off, "binary messages");
   is_str(c.http.websocket.protocols[0], "a", "a subprotocol");
   ok(c.log_level == MRPC_LOG_DEBUG && c.log_json, "log");
+  mrpc_host_config_clear(&c);
+}
+
+/* A section that can be switched off, and on again by a second file. */
+static void test_switch(void) {
+  mrpc_host_config c;
+  ok(!read_text(&c, "return { websocket = false }") && c.http.websocket.off,
+     "false switches WebSocket off");
+  write_file("return { websocket = { ping = 5 } }");
+  ok(!mrpc_host_config_read(&c, path, error, sizeof error) &&
+         !c.http.websocket.off && c.http.websocket.ping == 5,
+     "its settings switch it on");
   mrpc_host_config_clear(&c);
 }
 
@@ -149,6 +161,9 @@ static void test_faults(void) {
   refuses("return { limits = { mesage = 1 } }", MRPC_EINVAL,
           "\"limits.mesage\"; the nearest is \"limits.message\"");
   refuses("return { limits = 1 }", MRPC_EINVAL, "limits must be a table");
+  refuses("return { limits = false }", MRPC_EINVAL, "limits must be a table");
+  refuses("return { websocket = true }", MRPC_EINVAL,
+          "websocket must be a table with names, or false");
   refuses("return { limits = { batch = -1 } }", MRPC_EINVAL, "limits.batch");
   refuses("return { limits = { batch = 1.5 } }", MRPC_EINVAL, "whole number");
   refuses("return { limits = { depth = 1001 } }", MRPC_EINVAL, "to 1000");
@@ -183,6 +198,7 @@ int main(void) {
   if (!mkdtemp(dir)) return 1;
   snprintf(path, sizeof path, "%s/c.lua", dir);
   test_all_keys();
+  test_switch();
   test_small();
   test_texts();
   test_faults();

@@ -4,6 +4,9 @@
  * src/http/handshake.c, sha1.c, wsclient.c, and how server.c hands over. */
 #include "http/handshake.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 #include "http/client.h"
 #include "http/sha1.h"
 #include "oom.h"
@@ -122,6 +125,28 @@ static void test_refusals(void) {
   refuses(ASK "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400", "no body");
   refuses(GET HOST "Upgrade: h2c\r\nConnection: Upgrade\r\n\r\n", "405",
           "POST");
+}
+
+static int make_off(mrpc_env *env, mrpc_framing **out) {
+  mrpc_http_config off = config;
+  off.websocket.off = true;
+  return mrpc_framing_http(env, &off, out);
+}
+
+/* Where WebSocket is off HTTP goes on. */
+static void test_off(void) {
+  static const char both[] = ASK
+      "\r\n"
+      "POST /rpc HTTP/1.1\r\n" HOST
+      "Content-Type: application/json\r\nContent-Length: 3\r\n\r\n[1]";
+  feed t = {.make = make_off, .answer = echo};
+  char *got = feed_play(t, both, sizeof both - 1, sizeof both, 1);
+  const char *refusal = strstr(got, "HTTP/1.1 405 ");
+  ok(refusal && strstr(refusal, "the method must be POST"),
+     "an upgrade that isn't taken is a GET");
+  ok(strstr(got, "message [1]\n") && strstr(got, "HTTP/1.1 200 OK"),
+     "the connection goes on as HTTP");
+  free(got);
 }
 
 static void keep(feed *t, const mrpc_message *msg, int rc) {
@@ -304,14 +329,42 @@ static void ask(oom *o) {
   mrpc_env_free(env);
 }
 
+/* Chance may be out of reach (no such system call): calls of it from now on
+ * that succeed. It takes libc's place in this program. */
+static int chances = INT_MAX;
+
+int getentropy(void *to, size_t len) {
+  memset(to, 0x5a, len);
+  if (chances) chances--;
+  return chances ? 0 : -1;
+}
+
+static void test_no_chance(void) {
+  mrpc_env *env;
+  mrpc_framing *f = NULL;
+  oom o = {0};
+  mrpc_env_config memory = {.alloc = oom_alloc, .alloc_ud = &o};
+  if (mrpc_env_new(&memory, &env)) return;
+  for (int i = 1; i <= 2; i++) {
+    chances = i;
+    ok(mrpc_framing_ws_client(env, &limits, "h", "/", NULL, &f) == MRPC_EIO,
+       "without random numbers there is no client");
+  }
+  chances = INT_MAX;
+  mrpc_env_free(env);
+  ok(!f && o.live == 0, "and nothing is left of it");
+}
+
 int main(void) {
   test_digests();
   test_upgrade();
   test_refusals();
+  test_off();
   test_places();
   test_headers();
   test_client();
   test_client_refuses();
+  test_no_chance();
   oom_each("server", serve, false);
   oom_each("client", ask, false);
   return tap_finish();
