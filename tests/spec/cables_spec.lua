@@ -22,9 +22,14 @@ local SERVICE = {
       local _ <close> = guard()
       return rpc.peer():call("question", { "why" }, { timeout = 100 })
     end
-    function M.ask_shortly()
+    function M.ask_for(seconds)
       local _ <close> = guard()
-      return rpc.peer():call("question", { "why" }, { timeout = 0.1 })
+      return rpc.peer():call("question", { "why" }, { timeout = seconds })
+    end
+    function M.nap()
+      local _ <close> = guard()
+      rpc.sleep(0.5)
+      return "rested"
     end
     function M.spin(seconds)
       local till = rpc.now() + seconds
@@ -312,7 +317,7 @@ describe("a subscriber that", function()
           end
           assert.is_true(at < 20000, "nobody was dropped")
           assert.equal(1, self.observer:result("news.count"))
-          loop.poll(function() return counters(self).open == 2 end, 2, "its connection to close")
+          loop.poll(function() return counters(self).open == 2 end, nil, "its connection to close")
           assert.equal(20, publish(self, at + 1, at + 20))
           reads(reader, at + 1, at + 20)
           sleeper:close()
@@ -399,7 +404,7 @@ describe("a client that is called and", function()
       it("answers never, late, twice and for others is borne on " .. place.name, function()
         local self = start()
         local there, other = session(self, place), session(self, place)
-        there.session:send(request("cable.ask_shortly", nil, 1))
+        there.session:send(request("cable.ask_for", "[0.1]", 1))
         local late = question(there)
         local cancel, answer
         for _ = 1, 2 do
@@ -434,7 +439,7 @@ end)
 describe("what came in time counts, though the host", function()
   local function ask(self)
     local there = session(self, PLACES[1])
-    there.session:send(request("cable.ask_shortly", nil, 1))
+    there.session:send(request("cable.ask_for", "[1]", 1))
     local id = cjson.decode(there.session:next()).id
     return there, ('{"jsonrpc":"2.0","result":"in time","id":%d}'):format(id)
   end
@@ -442,8 +447,7 @@ describe("what came in time counts, though the host", function()
   it("was held up by a method", function()
     local self = start()
     local there, answer = ask(self)
-    self.observer:notify("cable.spin", "[0.5]")
-    self.observer:notify("cable.spin", "[0.001]")
+    self.observer:notify("cable.spin", "[1.3]")
     loop.pass(0.02)
     there.session:send(answer)
     assert.equal('{"jsonrpc":"2.0","result":"in time","id":1}', there.session:next())
@@ -454,13 +458,13 @@ describe("what came in time counts, though the host", function()
     local there, answer = ask(self)
     self:kill("sigstop")
     there.session:send(answer)
-    loop.pass(0.4)
+    loop.pass(1.3)
     self:kill("sigcont")
     assert.equal('{"jsonrpc":"2.0","result":"in time","id":1}', there.session:next())
   end)
 
   it("was stopped while a request was on its way", function()
-    local self = start("header_time = 0.3, body_time = 0.3, idle_time = 0.3")
+    local self = start("header_time = 1, body_time = 1, idle_time = 1")
     local bytes = wire.http.wrap(request("cable.echo", "[7]", 1))
     local there, idle = open(self, PLACES[4]), open(self, PLACES[4])
     there:send(bytes:sub(1, -10)):flush()
@@ -468,7 +472,7 @@ describe("what came in time counts, though the host", function()
     self:kill("sigstop")
     there:send(bytes:sub(-9)):flush()
     idle:send(bytes):flush()
-    loop.pass(0.5)
+    loop.pass(1.3)
     self:kill("sigcont")
     assert.equal(200, wire.http.read(there).status)
     assert.equal(200, wire.http.read(idle).status)
@@ -510,12 +514,11 @@ describe("a drain", function()
 
   for _, place in ipairs(PLACES) do
     it("lets a call in flight finish on " .. place.name, function()
-      local self = support.serve({ ["nap.lua"] = "return function() rpc.sleep(0.4) return 1 end" },
-        { listen = { (place.url:gsub("DIR", support.files.temp())) } })
-      local connection = conn.open(self.urls[1])
-      if place.kind == "ws" then wire.ws.open(connection) end
-      connection:send(wire[place.kind].wrap(request("nap", nil, 1))):flush()
-      loop.pass(0.1)
+      local self = start()
+      local connection = open(self, place)
+      connection:send(wire[place.kind].wrap(request("cable.nap", nil, 1)))
+      loop.poll(function() return (counts(self)) == 1 end, nil, "the call to begin")
+      self.observer:close()
       self:kill("sigterm")
       local answer
       if place.kind == "http" then
@@ -523,7 +526,7 @@ describe("a drain", function()
       else
         repeat answer = wire[place.kind].read(connection) until answer:find("result", 1, true)
       end
-      assert.equal('{"jsonrpc":"2.0","result":1,"id":1}', answer)
+      assert.equal('{"jsonrpc":"2.0","result":"rested","id":1}', answer)
       assert.equal(0, (self:wait_exit()))
     end)
   end
@@ -627,7 +630,7 @@ describe("the other end of stdio", function()
 end)
 
 describe("a reload", function()
-  local SLOW = "rpc.sleep(0.4) return function() return %d end"
+  local SLOW = "rpc.sleep(0.8) return function() return %d end"
 
   for _, place in ipairs(PLACES) do
     it("goes through, and leaves nothing, when its callers die on " .. place.name, function()
