@@ -45,7 +45,13 @@ static int read_length(mrpc_stream *s, mrpc_text value) {
   return MRPC_PARTIAL;
 }
 
+/* Most lines name the length as the protocol writes it. */
 static int read_field(mrpc_stream *s, mrpc_text line) {
+  static const char usual[] = "Content-Length:";
+  enum { LEN = sizeof usual - 1 };
+  if (line.len >= LEN && memcmp(line.at, usual, LEN) == 0)
+    return read_length(
+        s, mrpc_text_trim((mrpc_text){line.at + LEN, line.len - LEN}));
   const char *colon = memchr(line.at, ':', line.len);
   if (!colon) return fail(s, "a header line without a colon");
   mrpc_text name = {line.at, (size_t)(colon - line.at)};

@@ -41,7 +41,7 @@ struct mrpc_dispatch {
   mrpc_peer_watch watch;
   void *watch_ud;
   mrpc_error_codes codes; /* zero: the code is sent as it is */
-  mrpc_buf scratch;       /* for short texts; empty between uses */
+  mrpc_buf scratch;       /* for a message of ours that is written */
   mrpc_call *free_calls;
   mrpc_batch *free_batches;
   mrpc_loan *free_loans;

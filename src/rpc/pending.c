@@ -8,6 +8,8 @@
 #include "json/number.h"
 #include "json/write.h"
 
+enum { KEEP_TEXT = 4 << 10 }; /* bytes of the scratch that stay */
+
 typedef struct pending {
   int64_t id; /* its eight bytes are the key in peer->pending */
   mrpc_peer *peer;
@@ -94,13 +96,16 @@ static int write_message(mrpc_buf *text, const char *method, const char *params,
   return text->err;
 }
 
+/* The framing has copied the text when the embedder hears of it, who may send
+ * another message from there. */
 static int send(mrpc_peer *peer, const char *method, const char *params,
                 int64_t id) {
-  mrpc_buf text;
-  mrpc_buf_init(&text, &peer->env->mem, SIZE_MAX);
-  int rc = write_message(&text, method, params, id);
-  if (rc == MRPC_OK) rc = mrpc_peer_push(peer, text.data, text.len);
-  mrpc_buf_clear(&text);
+  mrpc_buf *text = &peer->dispatch->scratch;
+  mrpc_buf_truncate(text, 0);
+  int rc = write_message(text, method, params, id);
+  if (rc == MRPC_OK) rc = mrpc_peer_push(peer, text->data, text->len);
+  mrpc_buf_truncate(text, 0);
+  mrpc_buf_relax(text, KEEP_TEXT);
   return rc;
 }
 

@@ -144,7 +144,38 @@ static void limited(void) {
   ok(talk_end(&free_of_it), "all memory came back");
 }
 
+static void pass_on(mrpc_peer *peer, void *ud) {
+  (void)peer;
+  mrpc_peer_notify(((talk *)ud)->peer, "heard", NULL);
+}
+
+/* Whoever hears that there is output may say something at once. */
+static void nested(void) {
+  static const char told[] = "{\"jsonrpc\":\"2.0\",\"method\":\"told\"}\n";
+  talk t = {0};
+  mrpc_framing *framing = NULL;
+  mrpc_peer *first = NULL;
+  const char *bytes;
+  talk_begin(&t);
+  mrpc_peer_config config = t.config;
+  config.on_wake = pass_on;
+  if (mrpc_framing_line(t.env, NULL, &framing) ||
+      mrpc_peer_new(&config, framing, &first))
+    abort();
+  for (int i = 0; i < 2; i++) {
+    mrpc_peer_notify(first, "told", NULL);
+    size_t len = mrpc_peer_output(first, &bytes);
+    ok(len == strlen(told) && memcmp(bytes, told, len) == 0, "one is told");
+    mrpc_peer_sent(first, len);
+    is_str(talk_take(&t), "{\"jsonrpc\":\"2.0\",\"method\":\"heard\"}\n",
+           "another, from there, too");
+  }
+  mrpc_peer_free(first);
+  ok(talk_end(&t), "all memory came back");
+}
+
 int main(void) {
+  nested();
   cancelled();
   timed_out();
   silent();
