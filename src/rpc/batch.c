@@ -15,6 +15,7 @@
 #include "rpc/batch.h"
 
 #include "json/parse.h"
+#include "rpc/cancel.h"
 #include "rpc/entry.h"
 #include "rpc/envelope.h"
 #include "rpc/keep.h"
@@ -185,12 +186,35 @@ static void queue(mrpc_batch *batch) {
   mrpc_list_insert(place, &batch->link);
 }
 
-/* While a call of ours waits for the other side, its messages are read on, so
- * new entries are refused instead; those that queue already keep their place
- * (else both sides might wait for ever). */
-static bool must_queue(const mrpc_batch *batch) {
-  const mrpc_peer *peer = batch->peer;
-  return mrpc_peer_is_full(peer) && (batch->text || !peer->pending.count);
+/* Nothing else is left of the message than notifications for methods. */
+static bool is_all_notes(const mrpc_batch *batch) {
+  const mrpc_doc *doc = &batch->loan->doc;
+  uint32_t node = batch->next;
+  for (uint32_t left = batch->left; left; left--) {
+    mrpc_envelope e;
+    mrpc_envelope_read(doc, node, &e);
+    if (e.kind != MRPC_ENVELOPE_NOTIFICATION || mrpc_cancel_is(doc, e.method))
+      return false;
+    node = mrpc_doc_next(doc, node);
+  }
+  return true;
+}
+
+/* While a call of ours waits for the other side, its messages are read on
+ * (else both sides might wait for ever): what is for us gets through, new
+ * requests are refused at once. Messages of notifications, which can't be
+ * refused, queue as far as output may be held; what queues already keeps its
+ * place. */
+static bool must_queue(mrpc_batch *batch) {
+  mrpc_peer *peer = batch->peer;
+  if (!mrpc_peer_is_full(peer)) return false;
+  if (batch->text || !peer->pending.count) return true;
+  size_t len = batch->loan->doc.len;
+  if (batch->reply.len) return false;
+  batch->is_behind =
+      peer->behind + len <= peer->limits.output && is_all_notes(batch);
+  if (batch->is_behind) peer->behind += len;
+  return batch->is_behind;
 }
 
 void mrpc_batch_run(mrpc_batch *batch) {

@@ -77,6 +77,14 @@ static void mark_queued(mrpc_peer *peer, const char *id, size_t len,
     if (mark_entry(mrpc_list_of(at, mrpc_batch, link), id, len, mark)) return;
 }
 
+bool mrpc_cancel_is(const mrpc_doc *doc, uint32_t method) {
+  for (size_t i = 0; i < sizeof contracts / sizeof *contracts; i++)
+    if (mrpc_doc_string_is(doc, method, contracts[i].method,
+                           strlen(contracts[i].method)))
+      return true;
+  return false;
+}
+
 bool mrpc_cancel_take(mrpc_peer *peer, const mrpc_doc *doc, uint32_t params,
                       const char *method, size_t len) {
   const contract *c = find_contract(method, len);

@@ -21,6 +21,8 @@ enum { MRPC_ENTRY_CANCELLED = 1, MRPC_ENTRY_SILENCED = 2 };
  * make sense and ids of no call are ignored. */
 bool mrpc_cancel_take(mrpc_peer *peer, const mrpc_doc *doc, uint32_t params,
                       const char *method, size_t len);
+/* Is the string at node `method` one of the two names? */
+bool mrpc_cancel_is(const mrpc_doc *doc, uint32_t method);
 /* The oldest call in flight that has this raw id and isn't cancelled. */
 mrpc_call *mrpc_cancel_find(const mrpc_peer *peer, const char *id, size_t len);
 

@@ -109,6 +109,7 @@ struct mrpc_batch {
   bool is_running;  /* its loop is on the stack */
   bool has_started; /* a method was started */
   bool is_refused;  /* an entry was refused since the peer drains */
+  bool is_behind;   /* a notification that queues; see batch.c */
 };
 
 /* What a peer is warned of once; later it is a detail. */
@@ -148,6 +149,7 @@ struct mrpc_peer {
   uint32_t answer_node;
   mrpc_peer_stats stats;
   size_t kept;     /* bytes that calls in flight have allocated; see keep.c */
+  size_t behind;   /* bytes of the notifications that queue */
   unsigned warned; /* a bit for each mrpc_warning that was logged */
 
   mrpc_timer timer;  /* the earliest of these; always started */

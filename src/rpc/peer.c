@@ -163,12 +163,21 @@ static void change_framing(mrpc_peer *peer) {
   mrpc_open_arm(peer);
 }
 
+/* Runs what queues, as far as the limits let it. */
+static void unqueue(mrpc_peer *peer) {
+  while (may_unqueue(peer) && !peer->is_lost)
+    mrpc_batch_run(mrpc_list_of(peer->queued.next, mrpc_batch, link));
+}
+
 /* Takes messages from the bytes until they, or a limit, are at their end; says
- * how many bytes it took. */
+ * how many bytes it took. What queues goes before the next message: it was
+ * sent before it, and an answer may just have made room. */
 static size_t take(mrpc_peer *peer, const char *bytes, size_t len) {
   size_t at = 0;
   mrpc_message msg = {0};
-  while (at < len && !is_stopped(peer) && !is_limited(peer)) {
+  while (at < len) {
+    unqueue(peer);
+    if (is_stopped(peer) || is_limited(peer)) break;
     mrpc_framing *f = peer->framing;
     size_t used = 0;
     int rc = f->vt->recv(f, bytes + at, len - at, &used, &msg);
@@ -205,8 +214,7 @@ static void take_rest(mrpc_peer *peer) {
 }
 
 static void go_on(mrpc_peer *peer) {
-  while (may_unqueue(peer) && !peer->is_lost)
-    mrpc_batch_run(mrpc_list_of(peer->queued.next, mrpc_batch, link));
+  unqueue(peer);
   take_rest(peer);
   if (peer->has_eof && peer->rest.len == 0 && !is_limited(peer))
     finish_input(peer);

@@ -67,6 +67,7 @@ void mrpc_pool_give_loan(mrpc_batch *batch) {
   if (batch->text) {
     mrpc_mem_free(&dispatch->env->mem, batch->text, batch->text_len + 1);
     batch->text = NULL;
+    if (batch->is_behind) batch->peer->behind -= batch->text_len;
   }
   if (batch->ids)
     mrpc_mem_free(&dispatch->env->mem, batch->ids,
@@ -113,6 +114,7 @@ mrpc_batch *mrpc_pool_take_batch(mrpc_peer *peer) {
   batch->stashed = 0;
   batch->has_started = false;
   batch->is_refused = false;
+  batch->is_behind = false;
   batch->loan = take_loan(peer->dispatch);
   if (batch->loan) return batch;
   mrpc_pool_give_batch(batch);
