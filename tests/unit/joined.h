@@ -12,6 +12,7 @@ typedef struct pair {
   talk a, b;
   size_t piece;  /* most bytes that move at once; 0: all */
   uint64_t seed; /* of pair_chance */
+  void (*on_b_said)(const char *bytes, size_t len); /* to a; may be NULL */
 } pair;
 
 __attribute__((unused)) static void pair_begin(pair *p) {
@@ -33,6 +34,7 @@ __attribute__((unused)) static bool pair_move(pair *p, talk *from, talk *to) {
   size_t len = mrpc_peer_output(from->peer, &bytes);
   if (len == 0) return false;
   if (p->piece && len > p->piece) len = p->piece;
+  if (p->on_b_said && from == &p->b) p->on_b_said(bytes, len);
   mrpc_peer_recv(to->peer, bytes, len);
   mrpc_peer_sent(from->peer, len);
   return true;

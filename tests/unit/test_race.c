@@ -5,145 +5,157 @@
  * has the methods. After each round nothing may be left on either side, and
  * each call must have had one end: an answer, or none because it was given up.
  */
-#include "joined.h"
+#include "nest.h"
 
 enum { ROUNDS = 10000 };
 
-/* How calls out have ended. */
-typedef struct ends {
-  unsigned results, errors, failures;
-} ends;
+/* What was said in a round, from the bytes themselves: each request must be
+ * answered exactly once, with a result or -32800, or not at all where it was
+ * cancelled silently, and nothing else may be answered. */
 
-static void on_end(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
-  (void)peer;
-  ends *e = ud;
-  if (answer->result)
-    e->failures++;
-  else if (answer->is_error)
-    e->errors++;
-  else
-    e->results++;
-}
+typedef enum reply { NONE, RESULT, CANCEL, WRONG } reply;
 
-static int64_t call(talk *t, const char *method, const char *params, ends *e) {
-  int64_t id = 0;
-  if (mrpc_peer_call(t->peer, method, params, 0, on_end, e, &id)) abort();
-  return id;
-}
+enum { HEARD = 1 << 16 };
 
-/* `nest(depth)` calls its caller back with one less, and answers what comes of
- * that; its cancel gives that call up. */
-
-typedef struct nesting {
-  mrpc_call *in;
-  int64_t out;
-} nesting;
-
-static unsigned deepest;
-
-static void on_nested(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
-  (void)peer;
-  nesting *n = ud;
-  if (answer->result || answer->is_error)
-    mrpc_call_error(n->in, MRPC_INTERNAL_ERROR, NULL, NULL);
-  else
-    mrpc_call_reply(n->in, answer->json, answer->len);
-  free(n);
-}
-
-static void on_nest_cancel(mrpc_call *in, void *ud) {
-  nesting *n = ud;
-  mrpc_peer *peer = mrpc_call_peer(in);
-  if (!peer) return; /* its calls out fail by themselves */
-  if (mrpc_peer_cancel(peer, n->out)) abort();
-  free(n);
-  mrpc_call_error(in, MRPC_REQUEST_CANCELLED, NULL, NULL);
-}
-
-static void nest(mrpc_call *in, void *ud) {
-  (void)ud;
+static struct {
+  char text[HEARD]; /* what b has said to a in this round */
   size_t len;
-  const char *params = mrpc_call_params(in, &len);
-  unsigned depth = (unsigned)atoi(params + 1);
-  char next[32];
-  if (depth == 0) {
-    mrpc_call_reply(in, "\"deep\"", 6);
-    return;
+  unsigned outcomes[4]; /* how often each was seen, over all rounds */
+} heard;
+
+/* The answer to the request of this raw id; WRONG when there are two. */
+static reply reply_to(const char *id) {
+  char end[40];
+  reply found = NONE;
+  snprintf(end, sizeof end, ",\"id\":%s}", id);
+  for (char *at = heard.text; (at = strstr(at, end)); at++) {
+    char *from = at;
+    while (from > heard.text && memcmp(from, "{\"jsonrpc\"", 10) != 0) from--;
+    static const char result[] = "{\"jsonrpc\":\"2.0\",\"result\":";
+    static const char cancelled[] =
+        "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32800,";
+    reply this = !strncmp(from, result, sizeof result - 1)         ? RESULT
+                 : !strncmp(from, cancelled, sizeof cancelled - 1) ? CANCEL
+                                                                   : WRONG;
+    if (!strncmp(from, "{\"jsonrpc\":\"2.0\",\"method\"", 25)) continue;
+    if (found != NONE) return WRONG;
+    found = this;
   }
-  if (depth > deepest) deepest = depth;
-  nesting *n = malloc(sizeof *n);
-  n->in = in;
-  snprintf(next, sizeof next, "[%u]", depth - 1);
-  const char *method = depth == 1 ? "wait" : "nest";
-  if (mrpc_peer_call(mrpc_call_peer(in), method,
-                     depth == 1 ? "[\"deep\"]" : next, 0, on_nested, n,
-                     &n->out))
-    abort();
-  mrpc_call_on_cancel(in, on_nest_cancel, n);
+  return found;
 }
 
-static void begin(pair *p) {
-  pair_begin(p);
-  if (mrpc_dispatch_add(p->a.dispatch, "nest", nest, NULL) ||
-      mrpc_dispatch_add(p->b.dispatch, "nest", nest, NULL))
-    abort();
+/* Is it one of those permitted? */
+static bool is_one_of(const char *id, unsigned permitted) {
+  reply r = reply_to(id);
+  heard.outcomes[r]++;
+  return r != WRONG && permitted & 1U << r;
 }
 
-/* Some pieces of some bytes, in any direction. */
-static void stir(pair *p) {
-  for (unsigned moves = pair_chance(p, 6); moves; moves--) {
-    p->piece = 1 + pair_chance(p, 80);
-    if (pair_chance(p, 2))
-      pair_move(p, &p->a, &p->b);
-    else
-      pair_move(p, &p->b, &p->a);
-    talk_run(&p->a);
-    talk_run(&p->b);
-  }
+static unsigned count_of(const char *what) {
+  unsigned count = 0;
+  for (const char *at = heard.text; (at = strstr(at, what)); at++) count++;
+  return count;
 }
 
-static void let_go(talk *t, const char *name) {
-  methods_let_go(&t->methods, name, strlen(name));
+/* How many answers b gave. */
+static unsigned replies(void) {
+  return count_of("\"2.0\",\"result\":") + count_of("\"2.0\",\"error\":");
 }
 
-/* Lets go all waits, and forgets releases that met nobody. */
-static void clear(pair *p) {
-  p->piece = 0;
-  pair_run(p);
-  methods_clear(&p->a.methods);
-  methods_clear(&p->b.methods);
-  pair_run(p);
+/* A round answers whether what was said is permitted. */
+typedef struct race_case {
+  const char *name;
+  void (*round)(pair *p, ends *e);
+  bool (*is_right)(const pair *p, const ends *ended);
+  unsigned in_flight;
+  bool both; /* both outcomes must be seen often */
+} race_case;
+
+static void listen_to(const char *bytes, size_t len) {
+  if (len > HEARD - 1 - heard.len) abort();
+  memcpy(heard.text + heard.len, bytes, len);
+  heard.len += len;
+  heard.text[heard.len] = '\0';
 }
 
-typedef void (*round_fn)(pair *p, ends *e);
+static int64_t first_id; /* of the round's first call of a's */
 
-static void race(const char *name, round_fn round, unsigned in_flight) {
-  pair p = {.b.limits.in_flight = in_flight};
+static void race(const race_case *c) {
+  pair p = {.b.limits.in_flight = c->in_flight, .on_b_said = listen_to};
   ends e = {0};
-  unsigned bad = 0;
+  unsigned left = 0, wrong = 0;
   begin(&p);
+  memset(heard.outcomes, 0, sizeof heard.outcomes);
   for (int i = 0; i < ROUNDS; i++) {
     ends before = e;
-    round(&p, &e);
+    heard.len = 0;
+    heard.text[0] = '\0';
+    c->round(&p, &e);
     clear(&p);
-    unsigned ended = e.results + e.errors - before.results - before.errors;
-    if (!pair_is_idle(&p) || e.failures || ended > 3) bad++;
+    left += !pair_is_idle(&p);
+    ends ended = {e.results - before.results, e.errors - before.errors,
+                  e.failures - before.failures};
+    wrong += !c->is_right(&p, &ended);
   }
-  ok(bad == 0, "%s: %d times, nothing is left (%u results, %u errors)", name,
-     ROUNDS, e.results, e.errors);
-  ok(pair_end(&p), "%s: all memory came back", name);
+  ok(left == 0, "%s: %d times, nothing is left", c->name, ROUNDS);
+  ok(wrong == 0, "%s: only permitted answers (%u results, %u cancelled)",
+     c->name, heard.outcomes[RESULT], heard.outcomes[CANCEL]);
+  if (c->both)
+    ok(heard.outcomes[RESULT] > ROUNDS / 20 &&
+           heard.outcomes[CANCEL] > ROUNDS / 20,
+       "%s: both outcomes are met often", c->name);
+  ok(pair_end(&p), "%s: all memory came back", c->name);
+}
+
+/* Each call of a's since the first of the round: one answer, which may be that
+ * it was cancelled. */
+static bool is_each_once(const pair *p, const ends *ended) {
+  char id[24];
+  mrpc_peer_stats stats;
+  mrpc_peer_get_stats(p->a.peer, &stats);
+  int64_t last = (int64_t)stats.calls_out;
+  for (int64_t i = first_id; i <= last; i++) {
+    snprintf(id, sizeof id, "%lld", (long long)i);
+    reply r = reply_to(id);
+    if (i == first_id) heard.outcomes[r]++;
+    if (r != RESULT && r != CANCEL) return false;
+  }
+  return replies() == (unsigned)(last - first_id + 1) && !ended->failures &&
+         !ended->errors;
+}
+
+static reply reply_to_first(void) {
+  char id[24];
+  snprintf(id, sizeof id, "%lld", (long long)first_id);
+  return reply_to(id);
+}
+
+static bool is_first(unsigned permitted) {
+  reply r = reply_to_first();
+  heard.outcomes[r]++;
+  return r != WRONG && permitted & 1U << r;
 }
 
 /* Cancelled while it runs, before it is sent, or behind its answer. */
+static bool has_ended; /* before it was cancelled */
+
 static void against_answer(pair *p, ends *e) {
-  int64_t id = call(&p->a, "wait", "[\"w\"]", e);
+  int64_t id = first_id = call(&p->a, "wait", "[\"w\"]", e);
   stir(p);
   if (pair_chance(p, 2)) let_go(&p->b, "\"w\"");
   stir(p);
   int rc = mrpc_peer_cancel(p->a.peer, id);
   if (rc && rc != MRPC_ENOTFOUND) abort();
+  has_ended = rc;
   stir(p);
   let_go(&p->b, "\"w\"");
+}
+
+static bool is_against_right(const pair *p, const ends *ended) {
+  unsigned permitted = has_ended ? 1U << RESULT : 1U << RESULT | 1U << CANCEL;
+  (void)p;
+  return is_first(permitted) && replies() == 1 && !ended->errors &&
+         !ended->failures && ended->results == has_ended;
 }
 
 /* By hand: twice, of ids that are none, behind the end. */
@@ -160,9 +172,13 @@ static const char *const cancels[] = {
     NOTE("$/cancelRequest", "{\"id\":9%lld}"),
 };
 
+static bool was_silent; /* one of the cancels wants no answer */
+
 static void cancel_by_hand(pair *p, int64_t id) {
   char text[200];
-  const char *format = cancels[pair_chance(p, 6)];
+  unsigned kind = pair_chance(p, 6);
+  const char *format = cancels[kind];
+  was_silent |= kind == 1;
   size_t at = (size_t)(strstr(format, "%lld") - format);
   snprintf(text, sizeof text, "%.*s%lld%s", (int)at, format, (long long)id,
            format + at + 4);
@@ -170,7 +186,8 @@ static void cancel_by_hand(pair *p, int64_t id) {
 }
 
 static void twice(pair *p, ends *e) {
-  int64_t id = call(&p->a, "wait", "[\"w\"]", e);
+  was_silent = false;
+  int64_t id = first_id = call(&p->a, "wait", "[\"w\"]", e);
   cancel_by_hand(p, id);
   stir(p);
   cancel_by_hand(p, id);
@@ -178,31 +195,57 @@ static void twice(pair *p, ends *e) {
   let_go(&p->b, "\"w\"");
   stir(p);
   cancel_by_hand(p, id);
-  mrpc_peer_cancel(p->a.peer, id);
+  has_ended = mrpc_peer_cancel(p->a.peer, id);
+}
+
+static bool is_twice_right(const pair *p, const ends *ended) {
+  unsigned permitted = 1U << RESULT | 1U << CANCEL | (was_silent ? 1 : 0);
+  (void)p;
+  return is_first(permitted) && replies() == (reply_to_first() != NONE) &&
+         !ended->failures && ended->results + ended->errors == has_ended;
 }
 
 /* In batches, whose entries queue since only two may be in flight: cancelled
  * from behind, from within, before they have started. */
+static char cancelled_id; /* besides x, which the batch itself cancels */
+
 static void in_batch(pair *p, ends *e) {
   (void)e;
-  say(&p->a, "[" REQ("wait", "[\"w\"]", "\"x\"") "," REQ(
-                 "wait", "[\"w\"]", "\"y\"") "," NOTE(
+  say(&p->a, "[" REQ("wait", "[\"x\"]", "\"x\"") "," REQ(
+                 "wait", "[\"y\"]", "\"y\"") "," NOTE(
                  "$/cancelRequest",
-                 "{\"id\":\"x\"}") "," REQ("wait", "[\"w\"]", "\"z\"") "," REQ(
+                 "{\"id\":\"x\"}") "," REQ("wait", "[\"z\"]", "\"z\"") "," REQ(
                  "sum", "[1]", "\"s\"") "]");
   stir(p);
   const char *id = pair_chance(p, 2) ? "z" : pair_chance(p, 2) ? "y" : "s";
   char text[100];
+  was_silent = pair_chance(p, 2);
+  cancelled_id = id[0];
   snprintf(text, sizeof text,
-           pair_chance(p, 2)
+           !was_silent
                ? NOTE("$/cancelRequest", "{\"id\":\"%s\"}")
                : NOTE("notifications/cancelled", "{\"requestId\":\"%s\"}"),
            id);
   say(&p->a, text);
   stir(p);
-  let_go(&p->b, "\"w\"");
-  stir(p);
+  let_go(&p->b, pair_chance(p, 2) ? "\"x\"" : "\"y\"");
+  for (unsigned i = pair_chance(p, 8); i; i--) stir(p);
+  let_go(&p->b, pair_chance(p, 2) ? "\"y\"" : "\"z\"");
   say(&p->a, text);
+}
+
+static bool is_batch_right(const pair *p, const ends *ended) {
+  unsigned answered = 0;
+  (void)p;
+  for (const char *at = "xyzs"; *at; at++) {
+    char id[4] = {'"', *at, '"'};
+    unsigned permitted = 1U << RESULT;
+    if (*at == 'x') permitted |= 1U << CANCEL;
+    if (*at == cancelled_id) permitted |= 1U << (was_silent ? NONE : CANCEL);
+    if (!is_one_of(id, permitted)) return false;
+    answered += reply_to(id) != NONE;
+  }
+  return replies() == answered && !(ended->results | ended->errors);
 }
 
 /* The method waits for a call to the one that cancels it; that one may be let
@@ -210,19 +253,19 @@ static void in_batch(pair *p, ends *e) {
 static void of_canceller(pair *p, ends *e) {
   char depth[16];
   snprintf(depth, sizeof depth, "[%u]", 1 + pair_chance(p, 6));
-  int64_t id = call(&p->a, "nest", depth, e);
+  int64_t id = first_id = call(&p->a, "nest", depth, e);
   for (unsigned i = pair_chance(p, 30); i; i--) stir(p);
-  if (pair_chance(p, 2)) {
+  if (pair_chance(p, 4)) {
     let_go(&p->a, "\"deep\"");
     let_go(&p->b, "\"deep\"");
   }
-  if (pair_chance(p, 2)) stir(p);
+  for (unsigned i = pair_chance(p, 30); i; i--) stir(p);
   mrpc_peer_cancel(p->a.peer, id);
 }
 
 /* Both sides call each other and give up at the same time. */
 static void crossing(pair *p, ends *e) {
-  int64_t ours = call(&p->a, "nest", "[3]", e);
+  int64_t ours = first_id = call(&p->a, "nest", "[3]", e);
   int64_t theirs = call(&p->b, "nest", "[2]", e);
   stir(p);
   stir(p);
@@ -232,103 +275,16 @@ static void crossing(pair *p, ends *e) {
   stir(p);
 }
 
-/* The connection dies at any step: every call has an end on its side. */
-static void cut(void) {
-  unsigned bad = 0, open = 0;
-  for (int i = 0; i < ROUNDS / 10; i++) {
-    pair p = {0};
-    ends e = {0};
-    begin(&p);
-    p.seed = (uint64_t)i;
-    call(&p.a, "nest", "[4]", &e);
-    call(&p.a, "wait", "[\"w\"]", &e);
-    call(&p.b, "wait", "[\"w\"]", &e);
-    for (unsigned n = pair_chance(&p, 12); n; n--) stir(&p);
-    if (pair_chance(&p, 2)) let_go(&p.b, "\"w\"");
-    if (pair_chance(&p, 2))
-      mrpc_peer_drop(p.a.peer);
-    else
-      mrpc_peer_close(p.a.peer, NULL);
-    talk_run(&p.a);
-    if (pair_chance(&p, 2)) mrpc_peer_eof(p.b.peer);
-    mrpc_peer_drop(p.b.peer);
-    mrpc_peer_drop(p.a.peer);
-    open += !pair_is_quiet(&p);
-    if (e.results + e.errors + e.failures != 3) bad++;
-    if (!pair_end(&p)) bad++;
-  }
-  ok(bad == 0, "a connection that dies: each call has one end");
-  ok(open == 0, "and nothing is left open");
-}
-
-/* Depth and breadth, without cancels. */
-
-static void deep(void) {
-  pair p = {0};
-  ends e = {0};
-  begin(&p);
-  call(&p.a, "nest", "[100]", &e);
-  pair_run(&p);
-  ok(deepest == 100 && e.results == 0, "calls both ways, 100 deep");
-  let_go(&p.a, "\"deep\"");
-  let_go(&p.b, "\"deep\"");
-  pair_run(&p);
-  ok(e.results == 1 && pair_is_idle(&p), "all come back");
-  methods_clear(&p.a.methods);
-  methods_clear(&p.b.methods);
-  int64_t id = call(&p.a, "nest", "[100]", &e);
-  pair_run(&p);
-  mrpc_peer_cancel(p.a.peer, id);
-  pair_run(&p);
-  ok(e.results == 1 && pair_is_idle(&p), "a cancel goes down all the way");
-  ok(pair_end(&p), "all memory came back");
-}
-
-enum { MANY = 1000 };
-static mrpc_call *kept[MANY];
-static unsigned kept_count, in_order;
-
-static void keep(mrpc_call *in, void *ud) {
-  (void)ud;
-  kept[kept_count++] = in;
-}
-
-static void check(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
-  (void)peer;
-  int number = atoi(answer->json);
-  in_order += !answer->result && number == *(int *)ud;
-}
-
-static void wide(void) {
-  pair p = {.piece = 1000};
-  static int numbers[MANY];
-  char text[32];
-  begin(&p);
-  mrpc_dispatch_add(p.b.dispatch, "keep", keep, NULL);
-  for (int i = 0; i < MANY; i++) {
-    numbers[i] = i;
-    if (mrpc_peer_call(p.a.peer, "keep", NULL, 0, check, &numbers[i], NULL))
-      abort();
-  }
-  pair_run(&p);
-  ok(kept_count == MANY, "a thousand in flight");
-  for (int i = MANY - 1; i >= 0; i--) {
-    snprintf(text, sizeof text, "%d", i);
-    mrpc_call_reply(kept[i], text, strlen(text));
-  }
-  pair_run(&p);
-  ok(in_order == MANY && pair_is_idle(&p), "each gets its own answer back");
-  ok(pair_end(&p), "all memory came back");
-}
+static const race_case cases[] = {
+    {"a cancel against the answer", against_answer, is_against_right, 0, true},
+    {"cancels twice, and of no call", twice, is_twice_right, 0, true},
+    {"a cancel in a batch", in_batch, is_batch_right, 2, true},
+    {"a cancel of a call that waits for the canceller", of_canceller,
+     is_each_once, 0, true},
+    {"cancels that cross", crossing, is_each_once, 0, true},
+};
 
 int main(void) {
-  race("a cancel against the answer", against_answer, 0);
-  race("cancels twice, and of no call", twice, 0);
-  race("a cancel in a batch", in_batch, 2);
-  race("a cancel of a call that waits for the canceller", of_canceller, 0);
-  race("cancels that cross", crossing, 0);
-  cut();
-  deep();
-  wide();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) race(&cases[i]);
   return tap_finish();
 }
