@@ -1,24 +1,27 @@
 -- rpc.connect: connections of our own that come back by themselves.
 --
 -- A client outlives its connections. Calls wait in two queues: for a place
--- among those in flight, and for a connection. Whoever waits holds a place,
--- whose __close gives back what it holds when the wait ends in whatever way.
--- src/runtime/dial.c opens connections and tells of their ends.
+-- among those in flight, and for a connection. lua/queue.lua has the queues,
+-- lua/link.lua the one connection of most clients, lua/pool.lua the several of
+-- an HTTP client; src/runtime/dial.c opens them and tells of their ends.
 local rpc, dial = ...
-local error, pairs, pcall, setmetatable, type = error, pairs, pcall, setmetatable, type
-local math, random, tostring = math, math.random, tostring
+local error, ipairs, pairs, setmetatable, type = error, ipairs, pairs, setmetatable, type
+local math, tostring = math, tostring
+
+local queue = dial.part("queue")(rpc, dial)
+local link = dial.part("link")(rpc, dial, queue)
+local pool = dial.part("pool")(rpc, dial, queue, link)
 
 local MAX_SENDS = 3 -- of an idempotent call whose connection dies under it
-local STABLE = 5    -- seconds after which a connection's end isn't one more failure
 
 local DEFAULTS = {
   reconnect = true, retry = false, connect_timeout = 5, in_flight = 1024,
-  backoff_min = 0.1, backoff_max = 30,
+  backoff_min = 0.1, backoff_max = 30, connections = 8, idle_time = 4,
 }
 local TYPES = {
   reconnect = "boolean", retry = "boolean", connect_timeout = "number", in_flight = "number",
   backoff_min = "number", backoff_max = "number", timeout = "number", on_connect = "function",
-  headers = "table",
+  headers = "table", connections = "number", idle_time = "number",
 }
 local CALL_TYPES = { timeout = "number", idempotent = "boolean" }
 
@@ -39,76 +42,28 @@ local function check_options(options, types, level)
   return options
 end
 
--- Errors. Their codes are the embedder's to choose.
-
-local function raise_gone(reason)
-  local _, gone = dial.constants()
-  local text = "The peer went away"
-  if reason and reason ~= "" then text = text .. ": " .. reason end
-  rpc.error(gone, text)
-end
-
-local function raise_late(reason)
-  local timed_out = dial.constants()
-  rpc.error(timed_out, reason and "Timed out: " .. reason or "Timed out")
-end
-
--- Without the address, which those who read it know.
-local function without_address(reason, url)
-  if reason and reason:sub(1, #url + 2) == url .. ": " then return reason:sub(#url + 3) end
-  return reason
-end
-
-local function has_code(err, code)
-  return type(err) == "table" and err.code == code
-end
-
--- Places in a queue.
-
--- The first that still waits; it holds what it waited for from now on.
-local function let_one_go(queue)
-  while queue.first <= queue.last do
-    local place = queue[queue.first]
-    queue[queue.first] = nil
-    queue.first = queue.first + 1
-    if not place.has_left then
-      place.holds = true
-      place.resume()
-      return true
-    end
-  end
-  return false
-end
-
-local function new_queue()
-  return { first = 1, last = 0 }
-end
-
--- Waits until it is let go, or raises.
-local function wait_in(place, queue, deadline)
-  local left = deadline - rpc.now()
-  if left <= 0 then raise_late(place.why and place.why()) end
-  local ok, err = pcall(rpc.await, function(resume)
-    place.resume = resume
-    queue.last = queue.last + 1
-    queue[queue.last] = place
-  end, left)
-  if ok then return end
-  place.has_left = true
-  if has_code(err, (dial.constants())) then raise_late(place.why and place.why()) end
-  error(err, 0)
-end
-
--- Clients.
+-- Clients. What a client is to others is an empty table; its state is here.
 
 local Client = {}
+local states = setmetatable({}, { __mode = "k" })
+
+local function state_of(client)
+  return states[client] or error("a client is needed: client:call(...), with a colon", 3)
+end
+
+-- `told` is what the other side is told.
+local function finish(state, reason, told)
+  if state.ended then return end
+  state.ended, state.reason = true, reason
+  state.kind.finish(state, told)
+end
 
 -- A place among the calls in flight: handed on, or free.
 local Slot = { __close = function(slot)
   slot.has_left = true
   if not slot.holds then return end
   local state = slot.state
-  if not let_one_go(state.line) then state.in_flight = state.in_flight - 1 end
+  if not queue.let_one_go(state.line) then state.in_flight = state.in_flight - 1 end
 end }
 
 local function take_slot(slot, deadline)
@@ -117,138 +72,7 @@ local function take_slot(slot, deadline)
     state.in_flight = state.in_flight + 1
     slot.holds = true
   else
-    wait_in(slot, state.line, deadline)
-  end
-end
-
-local Waiting = { __close = function(place) place.has_left = true end }
-
-local function wake_all(state)
-  local queue = state.waiting
-  state.waiting = new_queue()
-  while let_one_go(queue) do end
-end
-
-local function finish(state, reason)
-  if state.ended then return end
-  state.ended, state.reason = true, reason
-  if state.raw then state.raw:close() end
-  state.raw = nil
-  wake_all(state)
-end
-
-local maintain
-
--- A connection is kept for who may be called over it; HTTP carries nothing to
--- us, so there one is made when it is needed.
-local function lost(state, raw, reason)
-  if state.raw ~= raw then return end
-  state.raw = nil
-  state.reason = without_address(reason ~= "" and reason or "the connection was closed", state.url)
-  if state.ended then return end
-  if not state.options.reconnect then return finish(state, state.reason) end
-  if rpc.now() - state.since >= STABLE then
-    state.failures = 0
-  elseif not (state.is_http and state.in_flight == 0) then
-    state.failures = state.failures + 1
-  end
-  rpc.log.warn("connection lost", { url = state.url, reason = state.reason })
-  if not state.is_http then maintain(state) end
-end
-
--- Makes a connection: true, or false and why not.
-local function connect(state, seconds)
-  local link = {}
-  local raw, why, is_bad = dial.open(state.url, seconds, function(reason)
-    link.ended, link.reason = true, reason
-    local state_now = link.state and link.state[1]
-    if state_now then lost(state_now, link.raw, reason) end
-  end, state.header)
-  if not raw then return false, is_bad and why or without_address(why, state.url), is_bad end
-  link.raw, link.state = raw, setmetatable({ state }, { __mode = "v" })
-  if state.ended or link.ended then
-    raw:close()
-    return false, link.reason or "the connection was closed"
-  end
-  state.raw, state.since, state.transport = raw, rpc.now(), raw.transport
-  state.reason, state.is_told = nil, false
-  wake_all(state)
-  return true
-end
-
-local function tell_connected(state)
-  local fn, client = state.options.on_connect, state.client[1]
-  if fn and client then rpc.spawn(fn, client) end
-end
-
--- How long until the next try: exponential, with full jitter.
-local function pause(state)
-  local options = state.options
-  local most = options.backoff_min * 2.0 ^ math.min(state.failures, 60)
-  return random() * math.min(options.backoff_max, most)
-end
-
-local function is_awaited(queue)
-  for i = queue.first, queue.last do
-    if not queue[i].has_left then return true end
-  end
-  return false
-end
-
--- One try; does it go on?
-local function try(state)
-  local ok, why = connect(state, state.options.connect_timeout)
-  if ok then
-    tell_connected(state)
-    return false
-  end
-  state.failures = state.failures + 1
-  state.reason = why
-  if not state.is_told then
-    state.is_told = true
-    rpc.log.warn("can't connect, trying again", { url = state.url, reason = why })
-  end
-  return not state.is_http or is_awaited(state.waiting)
-end
-
--- Tries until there is a connection. Between two tries only the weak reference
--- is held, so that a client that nobody holds any more can go.
-local function try_all(ref, at_once)
-  local trying <close> = setmetatable({}, { __close = function() -- luacheck: ignore 211
-    if ref[1] then ref[1].trying = false end
-  end })
-  local goes_on = true
-  while goes_on do
-    local seconds = 0
-    if ref[1] and not at_once then seconds = pause(ref[1]) end
-    at_once = false
-    rpc.sleep(seconds)
-    local state = ref[1]
-    goes_on = state and not state.ended and not state.raw and try(state)
-  end
-end
-
-function maintain(state, at_once)
-  if state.trying then return end
-  state.trying = true
-  rpc.spawn(try_all, setmetatable({ state }, { __mode = "v" }), at_once)
-end
-
--- The raw peer of a connection that can be called, or raises.
-local function connected(state, deadline)
-  while true do
-    if state.ended then raise_gone(state.reason) end
-    local raw = state.raw
-    if raw and dial.usable(raw) then return raw end
-    if raw then
-      raw:close()
-      lost(state, raw, "")
-    end
-    if not state.ended then
-      maintain(state, state.failures == 0)
-      local place <close> = setmetatable({ why = function() return state.reason end }, Waiting)
-      wait_in(place, state.waiting, deadline)
-    end
+    queue.wait_in(slot, state.line, deadline)
   end
 end
 
@@ -257,17 +81,8 @@ local function deadline_of(state, options)
   return rpc.now() + (options.timeout or state.options.timeout or wait)
 end
 
--- A late answer over HTTP would hold up those behind it.
-local function end_late(state, raw, err)
-  if state.is_http and state.in_flight == 1 and has_code(err, (dial.constants())) then
-    raw:close()
-  end
-end
-
-local states = setmetatable({}, { __mode = "k" })
-
-local function state_of(client)
-  return states[client] or error("a client is needed: client:call(...), with a colon", 3)
+local function send_call(raw, method, params, deadline)
+  return raw:call(method, params, { timeout = math.max(deadline - rpc.now(), 0) })
 end
 
 function Client:call(method, params, options)
@@ -276,30 +91,31 @@ function Client:call(method, params, options)
   local deadline = deadline_of(state, options)
   local slot <close> = setmetatable({ state = state }, Slot)
   take_slot(slot, deadline)
-  for send = 1, MAX_SENDS do
-    local raw = connected(state, deadline)
-    local left = math.max(deadline - rpc.now(), 0)
-    local ok, result = pcall(raw.call, raw, method, params, { timeout = left })
+  local ok, result, reason
+  for _ = 1, options.idempotent and MAX_SENDS or 1 do
+    ok, result, reason = state.kind.use(state, deadline, send_call, method, params, deadline)
     if ok then return result end
-    local _, gone = dial.constants()
-    if not has_code(result, gone) or dial.usable(raw) then
-      end_late(state, raw, result)
-      error(result, 0)
-    end
-    if not options.idempotent or send == MAX_SENDS then raise_gone(state.reason) end
+    if not reason then error(result, 0) end
   end
+  queue.raise_gone(state.ended and state.reason or reason)
+end
+
+local function send_notification(raw, method, params)
+  return raw:notify(method, params)
 end
 
 function Client:notify(method, params, options)
   local state = state_of(self)
   options = check_options(options, CALL_TYPES, 2)
-  connected(state, deadline_of(state, options)):notify(method, params)
+  local deadline = deadline_of(state, options)
+  local ok, err, reason = state.kind.use(state, deadline, send_notification, method, params,
+    deadline)
+  if reason then queue.raise_gone(state.ended and state.reason or reason) end
+  if not ok then error(err, 0) end
 end
 
 function Client:close(reason)
-  local state = state_of(self)
-  if state.raw and not state.ended then state.raw:close(reason) end
-  finish(state, "it was closed")
+  finish(state_of(self), "it was closed", reason)
 end
 
 function Client:closed()
@@ -313,7 +129,10 @@ function meta.__index(client, key)
   local state = states[client]
   if key == "transport" then return state.transport end
   if key == "address" then return state.url end
-  if key == "id" then return state.raw and state.raw.id end
+  if key == "id" then
+    local raw = state.kind.current(state)
+    return raw and raw.id
+  end
   return nil
 end
 
@@ -362,6 +181,14 @@ local function with_defaults(options)
   return all
 end
 
+local function check_pool_options(options, scheme)
+  for _, name in ipairs { "connections", "idle_time" } do
+    if options[name] and scheme ~= "http" then
+      error(("option %s is for HTTP"):format(name), 3)
+    end
+  end
+end
+
 local function scheme_of(url)
   return url:match("^%a+") or ""
 end
@@ -369,11 +196,14 @@ end
 function rpc.connect(url, options)
   if not dial.is_granted then error("rpc.connect isn't granted to this program's scripts", 2) end
   if type(url) ~= "string" then error("the address must be a string, not a " .. type(url), 2) end
+  local scheme = scheme_of(url)
+  check_pool_options(check_options(options, TYPES, 2), scheme)
   local state = {
-    url = url, options = with_defaults(check_options(options, TYPES, 2)),
-    in_flight = 0, line = new_queue(), waiting = new_queue(), failures = 0, since = 0,
-    transport = scheme_of(url), is_http = scheme_of(url) == "http", ended = false,
+    url = url, options = with_defaults(options or {}), transport = scheme,
+    kind = scheme == "http" and pool or link, finish = finish, ended = false,
+    in_flight = 0, line = queue.new(), failures = 0,
   }
+  state.kind.init(state)
   state.header = write_headers(state.options.headers, state.transport)
   local client = setmetatable({ data = {} }, meta)
   states[client] = state
@@ -383,18 +213,14 @@ function rpc.connect(url, options)
     if ref[1] then finish(ref[1], "the file that made the connection was replaced") end
   end)
   if state.options.retry then
-    maintain(state, true)
+    state.kind.go_on(state)
     return client
   end
-  state.trying = true
-  local ok, why, is_bad = connect(state, state.options.connect_timeout)
-  state.trying = false
+  local ok, why, is_bad = state.kind.begin(state)
   if not ok then
     finish(state, why)
     if is_bad then error(why, 2) end
-    raise_gone(why)
+    queue.raise_gone(why)
   end
-  tell_connected(state)
   return client
 end
-

@@ -137,7 +137,7 @@ function rpc.progress(value) end
 ---@class rpc.Client
 ---@field address string
 ---@field transport string "http", "ws", "tcp", "unix" or "exec"
----@field id integer? of the connection that it has now
+---@field id integer? of the connection that it has now, or will use next (HTTP)
 ---@field data table what scripts keep
 local Client = {}
 
@@ -168,6 +168,8 @@ function Client:closed() end
 ---@field timeout number? seconds for a call, its waits included; limits.wait
 ---@field connect_timeout number? seconds for one try; 5
 ---@field in_flight integer? calls at once, those beyond it wait in order; 1024
+---@field connections integer? HTTP: connections at once, each with one call; 8
+---@field idle_time number? HTTP: seconds until an idle connection is closed; 4
 ---@field reconnect boolean? true
 ---@field retry boolean? don't raise when the first try fails, go on trying; false
 ---@field backoff_min number? seconds before the first try, at most; 0.1

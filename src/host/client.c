@@ -70,10 +70,6 @@ static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
   return rc;
 }
 
-static bool is_plain_http(const client *c) {
-  return mrpc_url_is_http(&c->url) && !mrpc_url_is_ws(&c->url);
-}
-
 /* Leaves what was wrong with the connection in the host's error. */
 static void explain(const client *c, const mrpc_conn *conn) {
   const mrpc_framing *f = mrpc_peer_framing(conn->peer);
@@ -104,8 +100,7 @@ static void on_end(mrpc_conn *conn, void *ud) {
   client *c = ud;
   mrpc_host *host = c->host;
   explain(c, conn);
-  conn->resets = is_plain_http(c) &&
-                 mrpc_http_client_waiting(mrpc_peer_framing(conn->peer)) > 0;
+  conn->resets = mrpc_peer_is_moot(conn->peer);
   if (c->on_close) c->on_close(conn->peer, c->ud);
   if (c->is_dialled) host->dialled--;
   conn->ud = NULL;

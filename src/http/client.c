@@ -267,10 +267,6 @@ const char *mrpc_http_client_said(const mrpc_framing *f) {
   return ((const client *)f)->said;
 }
 
-uint64_t mrpc_http_client_waiting(const mrpc_framing *f) {
-  return ((const client *)f)->waiting;
-}
-
 static void free_client(mrpc_framing *f) {
   if (!f) return;
   client *c = (client *)f;

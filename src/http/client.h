@@ -23,7 +23,4 @@ const char *mrpc_ws_client_said(const mrpc_framing *f);
 int mrpc_http_client_add(mrpc_framing *f, const char *lines, size_t len);
 int mrpc_ws_client_add(mrpc_framing *f, const char *lines, size_t len);
 
-/* Requests that wait for their answers. */
-uint64_t mrpc_http_client_waiting(const mrpc_framing *f);
-
 #endif

@@ -31,6 +31,9 @@ double mrpc_peer_half_closed(const mrpc_peer *peer);
 bool mrpc_peer_can_push(const mrpc_peer *peer);
 /* Can it be called, and will the answer be read? */
 bool mrpc_peer_can_call(const mrpc_peer *peer);
+/* Is the other side at work on what nobody waits for any more, and can't be
+ * told but by the connection's end (HTTP)? */
+bool mrpc_peer_is_moot(const mrpc_peer *peer);
 /* Sends a whole JSON message of ours as it is (encoded once, for many peers).
  * MRPC_ESTATE where the transport can't carry it, MRPC_ELIMIT as for
  * mrpc_peer_notify. */

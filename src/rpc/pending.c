@@ -28,7 +28,8 @@ static void forget(pending *p) {
 /* Tells the other side, if it can be told, that nobody waits for its answer.
  * There is one such message for a call at most, so they need no limit. */
 static void tell(mrpc_peer *peer, int64_t id) {
-  if (peer->framing->vt->is_exchange) return;
+  peer->is_moot |= peer->framing->vt->is_exchange;
+  if (peer->is_moot) return;
   mrpc_buf text;
   mrpc_buf_init(&text, &peer->env->mem, SIZE_MAX);
   if (peer->says_cancelled)
@@ -111,6 +112,10 @@ static int send(mrpc_peer *peer, const char *method, const char *params,
 
 bool mrpc_peer_can_call(const mrpc_peer *peer) {
   return !peer->is_read && mrpc_peer_can_push(peer);
+}
+
+bool mrpc_peer_is_moot(const mrpc_peer *peer) {
+  return peer->is_moot;
 }
 
 int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
@@ -200,6 +205,7 @@ void mrpc_pending_fail(mrpc_peer *peer, int result) {
     uint32_t at = 0;
     pending *p = mrpc_map_next(&peer->pending, &at);
     if (!p) return;
+    peer->is_moot |= peer->framing->vt->is_exchange;
     deliver(p, &answer);
   }
 }

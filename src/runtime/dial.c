@@ -97,6 +97,13 @@ static void on_close(mrpc_peer *peer, void *ud) {
   forget(d);
 }
 
+/* The chunk of a Lua file that stands in the program. stack: [] -> [chunk] */
+static void push_embedded(lua_State *L, const char *name, const char *chunk) {
+  const mrpc_embedded *file = mrpc_embedded_files;
+  while (strcmp(file->name, name) != 0) file++;
+  if (luaL_loadbufferx(L, file->text, file->len, chunk, "t")) lua_error(L);
+}
+
 /* What lua/connect.lua calls. */
 
 /* The wait has ended before the connection was there. */
@@ -151,12 +158,22 @@ static int open_link(lua_State *L) {
   return 3;
 }
 
-/* usable(peer): can it be called now? Then a call that fails was sent.
+/* usable(peer): can it be called now? Then a call that fails was sent. An HTTP
+ * connection that owes the answer to a call that was given up can't.
  * stack: [peer] -> [boolean] */
 static int usable(lua_State *L) {
   const mrpc_lua_peer *p = mrpc_lua_peer_get(L, 1);
-  lua_pushboolean(L,
-                  !mrpc_lua_peer_is_closed(p) && mrpc_peer_can_call(p->peer));
+  lua_pushboolean(L, !mrpc_lua_peer_is_closed(p) &&
+                         mrpc_peer_can_call(p->peer) &&
+                         !mrpc_peer_is_moot(p->peer));
+  return 1;
+}
+
+/* part(name): the chunk of another file of rpc.connect's.
+ * stack: [name] -> [chunk] */
+static int part(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  push_embedded(L, name, lua_pushfstring(L, "=rpc.%s", name));
   return 1;
 }
 
@@ -225,19 +242,10 @@ static int own(lua_State *L) {
   return 1;
 }
 
-/* The chunk of a Lua file that stands in the program. stack: [] -> [chunk] */
-static void push_embedded(lua_State *L, const char *name, const char *chunk) {
-  const mrpc_embedded *file = mrpc_embedded_files;
-  while (strcmp(file->name, name) != 0) file++;
-  if (luaL_loadbufferx(L, file->text, file->len, chunk, "t")) lua_error(L);
-}
-
 void mrpc_dial_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"open", open_link},
-                                       {"usable", usable},
-                                       {"constants", constants},
-                                       {"own", own},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"open", open_link}, {"usable", usable}, {"constants", constants},
+      {"own", own},        {"part", part},     {NULL, NULL}};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, lift_anchor);
   lua_setfield(L, -2, "__gc");

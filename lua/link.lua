@@ -1,0 +1,186 @@
+-- One connection of a client's, which comes back by itself: of every transport
+-- but HTTP, whose connections stand in a pool.
+local rpc, dial, queue = ...
+local math, pcall, random, setmetatable = math, pcall, math.random, setmetatable
+
+local STABLE = 5 -- seconds after which a connection's end isn't one more failure
+
+local M = {}
+
+-- Without the address, which those who read it know.
+local function without_address(reason, url)
+  if reason and reason:sub(1, #url + 2) == url .. ": " then return reason:sub(#url + 3) end
+  return reason
+end
+
+-- Makes a connection: a link, or nil, why not, and whether the address is to
+-- blame. `on_end(state, link, reason)` hears of its end. A link holds its
+-- client weakly.
+function M.open(state, on_end)
+  local link = {}
+  local raw, why, is_bad = dial.open(state.url, state.options.connect_timeout, function(reason)
+    link.ended = true
+    link.reason = without_address(reason ~= "" and reason or "the connection was closed", link.url)
+    local state_now = link.state and link.state[1]
+    if state_now then on_end(state_now, link) end
+  end, state.header)
+  if not raw then return nil, is_bad and why or without_address(why, state.url), is_bad end
+  link.raw, link.url, link.since = raw, state.url, rpc.now()
+  link.state = setmetatable({ state }, { __mode = "v" })
+  if state.ended or link.ended then
+    raw:close()
+    return nil, link.reason or "the connection was closed"
+  end
+  return link
+end
+
+-- How long until the next try: exponential, with full jitter.
+function M.pause(state)
+  local options = state.options
+  local most = options.backoff_min * 2.0 ^ math.min(state.failures, 60)
+  return random() * math.min(options.backoff_max, most)
+end
+
+-- Only the first of a row of failures is news.
+function M.note_failure(state, why)
+  state.reason = why
+  if state.is_told then return end
+  state.is_told = true
+  rpc.log.warn("can't connect, trying again", { url = state.url, reason = why })
+end
+
+function M.note_opened(state, link)
+  state.reason, state.is_told, state.transport = nil, false, link.raw.transport
+end
+
+function M.tell_connected(state)
+  local fn, client = state.options.on_connect, state.client[1]
+  if fn and client then rpc.spawn(fn, client) end
+end
+
+-- Places that wait for the connection.
+local Waiting = { __close = function(place) place.has_left = true end }
+
+local function wake_all(state)
+  local waiting = state.waiting
+  state.waiting = queue.new()
+  while queue.let_one_go(waiting) do end
+end
+
+local maintain
+
+local function lost(state, link)
+  if state.link ~= link then return end
+  state.link = nil
+  state.reason = link.reason
+  if state.ended then return end
+  if not state.options.reconnect then return state:finish(link.reason) end
+  state.failures = rpc.now() - link.since >= STABLE and 0 or state.failures + 1
+  rpc.log.warn("connection lost", { url = state.url, reason = link.reason })
+  maintain(state)
+end
+
+local function connect(state)
+  local link, why, is_bad = M.open(state, lost)
+  if not link then return false, why, is_bad end
+  state.link = link
+  M.note_opened(state, link)
+  wake_all(state)
+  return true
+end
+
+-- One try; does it go on?
+local function try(state)
+  local ok, why = connect(state)
+  if ok then
+    M.tell_connected(state)
+    return false
+  end
+  state.failures = state.failures + 1
+  M.note_failure(state, why)
+  return true
+end
+
+-- Tries until there is a connection. Between two tries only the weak reference
+-- is held, so that a client that nobody holds any more can go.
+local function try_all(ref, at_once)
+  local trying <close> = setmetatable({}, { __close = function() -- luacheck: ignore 211
+    if ref[1] then ref[1].trying = false end
+  end })
+  local goes_on = true
+  while goes_on do
+    local seconds = 0
+    if ref[1] and not at_once then seconds = M.pause(ref[1]) end
+    at_once = false
+    rpc.sleep(seconds)
+    local state = ref[1]
+    goes_on = state and not state.ended and not state.link and try(state)
+  end
+end
+
+function maintain(state, at_once)
+  if state.trying then return end
+  state.trying = true
+  rpc.spawn(try_all, setmetatable({ state }, { __mode = "v" }), at_once)
+end
+
+-- The link when it can be called; waits for it, or raises.
+local function connected(state, deadline)
+  while true do
+    if state.ended then queue.raise_gone(state.reason) end
+    local link = state.link
+    if link and dial.usable(link.raw) then return link end
+    if link then
+      link.reason = "the connection was closed"
+      link.raw:close()
+      lost(state, link)
+    end
+    if not state.ended then
+      maintain(state, state.failures == 0)
+      local place <close> = setmetatable({ why = function() return state.reason end }, Waiting)
+      queue.wait_in(place, state.waiting, deadline)
+    end
+  end
+end
+
+-- What lua/connect.lua asks of a kind of client.
+
+function M.init(state)
+  state.waiting = queue.new()
+end
+
+-- The first try: true, or false, why not, and whether the address is to blame.
+function M.begin(state)
+  state.trying = true
+  local ok, why, is_bad = connect(state)
+  state.trying = false
+  if ok then M.tell_connected(state) end
+  return ok, why, is_bad
+end
+
+-- Goes on trying from here on.
+function M.go_on(state)
+  maintain(state, true)
+end
+
+-- Calls fn(raw, ...): true and its result, or false, its error, and the link's
+-- end if that was why.
+function M.use(state, deadline, fn, ...)
+  local link = connected(state, deadline)
+  local ok, result = pcall(fn, link.raw, ...)
+  if ok then return true, result end
+  if not queue.is_gone(result) or dial.usable(link.raw) then return false, result end
+  return false, result, link.reason or ""
+end
+
+function M.current(state)
+  return state.link and state.link.raw
+end
+
+function M.finish(state, reason)
+  if state.link then state.link.raw:close(reason) end
+  state.link = nil
+  wake_all(state)
+end
+
+return M
