@@ -210,7 +210,8 @@ void mrpc_call_on_cancel(mrpc_call *call, mrpc_call_fn fn, void *ud);
  * mrpc_peer_notify. */
 int mrpc_call_progress(mrpc_call *call, const char *json, size_t len);
 
-/* Answers with a JSON text, which is sent as it is: it must be valid. */
+/* Answers with a JSON text, which is sent as it is (but line ends in it become
+ * spaces where messages are lines): it must be valid. */
 int mrpc_call_reply(mrpc_call *call, const char *json, size_t len);
 /* Answers with an error. A code of the host's own (MRPC_BUSY, ...) is sent as
  * mrpc_dispatch_set_codes says. `message` is plain UTF-8 text, NULL: the

@@ -38,6 +38,13 @@ char *mrpc_buf_grow(mrpc_buf *buf, size_t more) {
   return data + buf->len;
 }
 
+void mrpc_buf_replace(mrpc_buf *buf, size_t at, size_t len, char byte,
+                      char by) {
+  if (len == 0) return;
+  char *from = buf->data + at, *end = from + len;
+  while ((from = memchr(from, byte, (size_t)(end - from)))) *from = by;
+}
+
 void mrpc_buf_consume(mrpc_buf *buf, size_t len) {
   buf->len -= len;
   if (buf->len) memmove(buf->data, buf->data + len, buf->len);

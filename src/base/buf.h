@@ -25,6 +25,8 @@ void mrpc_buf_init(mrpc_buf *buf, const mrpc_mem *mem, size_t limit);
 void mrpc_buf_clear(mrpc_buf *buf);
 /* Slow path of mrpc_buf_reserve. */
 char *mrpc_buf_grow(mrpc_buf *buf, size_t more);
+/* Puts `by` in the place of each `byte` in [at, at + len). */
+void mrpc_buf_replace(mrpc_buf *buf, size_t at, size_t len, char byte, char by);
 /* Drops the first `len` bytes. */
 void mrpc_buf_consume(mrpc_buf *buf, size_t len);
 /* Frees the memory of an empty buffer that holds more than `keep` bytes. */

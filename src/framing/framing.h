@@ -39,6 +39,10 @@ typedef struct mrpc_framing_vt {
                        later reaches the one who works on it (HTTP) */
   /* What the peer's transport is called from now on; NULL: as before. */
   const char *transport;
+  /* A reply is its bytes and this one, which must not stand among them: the
+   * peer may write both behind what is in `out` instead of calling put. 0: only
+   * put knows how. */
+  char end;
 
   /* Takes bytes, says how many it consumed. MRPC_OK: `msg` is a message (the
    * rest of the bytes waits for the next call). MRPC_PARTIAL: all consumed,

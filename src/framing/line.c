@@ -158,25 +158,31 @@ static int eof(mrpc_framing *f, mrpc_message *msg) {
   return take_line(s, s->part.data, s->part.len, msg);
 }
 
+static int put(mrpc_framing *f, uint64_t token, const char *bytes, size_t len,
+               mrpc_outcome outcome) {
+  size_t mark = f->out.len;
+  (void)token;
+  (void)outcome;
+  mrpc_buf_add(&f->out, bytes, len);
+  mrpc_buf_addc(&f->out, '\n');
+  return mrpc_stream_added(f, mark);
+}
+
 /* A newline inside of valid JSON is white space between tokens; it must not
  * end the line. */
 static int push(mrpc_framing *f, const char *bytes, size_t len) {
   size_t mark = f->out.len;
-  char *to = mrpc_buf_reserve(&f->out, len + 1);
-  if (!to) return mrpc_stream_added(f, mark);
-  if (len) memcpy(to, bytes, len);
-  to[len] = '\n';
-  f->out.len += len + 1;
-  for (char *bad = to; (bad = memchr(bad, '\n', len - (size_t)(bad - to)));)
-    *bad = ' ';
-  return MRPC_OK;
+  int rc = put(f, 0, bytes, len, MRPC_OUTCOME_ANSWERED);
+  if (rc == MRPC_OK) mrpc_buf_replace(&f->out, mark, len, '\n', ' ');
+  return rc;
 }
 
 const mrpc_framing_vt mrpc_line_vt = {
     .name = "line",
+    .end = '\n',
     .recv = recv,
     .eof = eof,
-    .put = mrpc_stream_put,
+    .put = put,
     .none = mrpc_stream_none,
     .push = push,
     .can_push = mrpc_stream_can_push,

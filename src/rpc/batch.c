@@ -6,7 +6,9 @@
  *
  * A call at the head of `order` writes straight into `reply`; one behind it
  * writes into a stash of its own, which is moved over when its turn comes. So
- * a batch whose methods answer at once never copies.
+ * a batch whose methods answer at once never copies. Where a reply needs
+ * nothing before it, the answer to a single call is written right into the
+ * output.
  *
  * The reply is bounded. Results may not use the room that error replies of the
  * entries still open would need, so that an entry which doesn't fit can always
@@ -20,6 +22,8 @@
 #include "rpc/envelope.h"
 #include "rpc/keep.h"
 #include "rpc/pool.h"
+
+enum { PLACE = 256 }; /* bytes of output that most answers fit in */
 
 static void finish(mrpc_batch *batch);
 
@@ -264,7 +268,25 @@ static size_t room(const mrpc_batch *batch) {
   return batch->bound > kept ? batch->bound - kept : 0;
 }
 
+/* The room is made before the limit is set, or each reply that comes near it
+ * would make the output larger by no more than itself. */
+static mrpc_buf *place_single(mrpc_batch *batch, mrpc_call *call) {
+  const mrpc_peer *peer = batch->peer;
+  const mrpc_framing_vt *vt = peer->framing->vt;
+  mrpc_buf *buf = &batch->reply;
+  batch->is_placed = vt->end && !peer->is_lost;
+  if (batch->is_placed) {
+    buf = &peer->framing->out;
+    mrpc_buf_reserve(buf, PLACE);
+  }
+  call->mark = buf->len;
+  bool is_bounded = batch->bound < SIZE_MAX - buf->len;
+  buf->limit = is_bounded ? buf->len + batch->bound : SIZE_MAX;
+  return buf;
+}
+
 mrpc_buf *mrpc_batch_place(mrpc_batch *batch, mrpc_call *call) {
+  if (!batch->is_array) return place_single(batch, call);
   size_t limit = room(batch);
   mrpc_buf *buf = &batch->reply;
   if (!is_first(batch, call)) {
@@ -281,6 +303,12 @@ void mrpc_batch_replace(mrpc_batch *batch, mrpc_call *call, mrpc_buf *buf) {
   mrpc_buf_truncate(buf, call->mark);
   buf->limit = SIZE_MAX;
   separate(batch, buf);
+}
+
+void mrpc_batch_seal(mrpc_batch *batch, mrpc_buf *buf) {
+  if (!batch->is_placed) return;
+  buf->limit = SIZE_MAX;
+  mrpc_buf_addc(buf, batch->peer->framing->vt->end);
 }
 
 /* Moves what is done at the head of the order into the reply. */
@@ -311,7 +339,9 @@ static void finish(mrpc_batch *batch) {
   mrpc_buf *reply = &batch->reply;
   reply->limit = SIZE_MAX;
   if (batch->is_array && reply->len) mrpc_buf_addc(reply, ']');
-  if (reply->err)
+  if (batch->is_placed)
+    mrpc_peer_added(peer);
+  else if (reply->err)
     mrpc_peer_lose(peer);
   else
     mrpc_peer_put(peer, batch->token, reply->data, reply->len,

@@ -30,6 +30,8 @@ void mrpc_batch_break(mrpc_peer *peer, const char *why);
 mrpc_buf *mrpc_batch_place(mrpc_batch *batch, mrpc_call *call);
 /* Goes back to the mark, and lifts the limit for a short error. */
 void mrpc_batch_replace(mrpc_batch *batch, mrpc_call *call, mrpc_buf *buf);
+/* Puts behind an answer that is whole what ends it there. */
+void mrpc_batch_seal(mrpc_batch *batch, mrpc_buf *buf);
 /* The call is answered in its place, or won't be answered. Sends the reply
  * when it was the last. Afterwards call->batch is NULL, unless the answer must
  * wait for its turn; then the batch gives the call back. */

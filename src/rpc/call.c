@@ -140,6 +140,22 @@ static void add_too_large(const mrpc_call *call, mrpc_buf *buf) {
                           call->peer->limits.reply, "bytes");
 }
 
+static void add_end(const mrpc_call *call, mrpc_buf *buf) {
+  mrpc_envelope_close(buf, call->id, call->id_len);
+  /* A pooled buffer may have more room than the limit allows. */
+  if (buf->err == MRPC_OK && buf->len > buf->limit) buf->err = MRPC_ELIMIT;
+  mrpc_batch_seal(call->batch, buf);
+}
+
+/* `json`, a text of somebody else's, stands in the answer: what would end that
+ * can only be white space in it. */
+static void clean(const mrpc_call *call, mrpc_buf *buf, const char *json,
+                  size_t len) {
+  char end = call->peer ? call->peer->framing->vt->end : 0;
+  if (end && len && memchr(json, end, len))
+    mrpc_buf_replace(buf, call->mark, buf->len - call->mark, end, ' ');
+}
+
 /* The answer can't stand: an error takes its place. False when there is no
  * memory even for that. */
 static bool substitute(mrpc_call *call, mrpc_buf *buf, int why) {
@@ -148,7 +164,7 @@ static bool substitute(mrpc_call *call, mrpc_buf *buf, int why) {
     add_too_large(call, buf);
   else
     mrpc_envelope_add_error(buf, &(mrpc_error){.code = MRPC_INTERNAL_ERROR});
-  mrpc_envelope_close(buf, call->id, call->id_len);
+  add_end(call, buf);
   if (buf->err == MRPC_OK) return true;
   mrpc_buf_truncate(buf, call->mark);
   mrpc_peer_lose(call->peer);
@@ -161,10 +177,8 @@ static int close_answer(mrpc_call *call, bool is_error) {
   bool is_answered = call->batch != NULL;
   int rc = MRPC_OK;
   if (is_answered) {
-    mrpc_envelope_close(buf, call->id, call->id_len);
+    add_end(call, buf);
     rc = buf->err;
-    /* A pooled buffer may have more room than the limit allows. */
-    if (rc == MRPC_OK && buf->len > buf->limit) rc = MRPC_ELIMIT;
     if (rc) is_answered = substitute(call, buf, rc);
     if (rc || is_error) call->peer->stats.errors++;
   } else {
@@ -186,18 +200,23 @@ int mrpc_call_close_result(mrpc_call *call) {
 
 void mrpc_call_undo_result(mrpc_call *call) {
   mrpc_buf_truncate(call->open, call->mark);
+  call->open->limit = SIZE_MAX;
   call->open = NULL;
 }
 
 int mrpc_call_reply(mrpc_call *call, const char *json, size_t len) {
-  mrpc_buf_add(mrpc_call_open_result(call), json, len);
+  mrpc_buf *buf = mrpc_call_open_result(call);
+  mrpc_buf_add(buf, json, len);
+  clean(call, buf, json, len);
   return mrpc_call_close_result(call);
 }
 
 int mrpc_call_fail(mrpc_call *call, int64_t code, const char *message,
                    size_t message_len, const char *data, size_t data_len) {
   mrpc_error error = {code, message, message_len, data, data_len};
-  mrpc_envelope_add_error(open_answer(call), &error);
+  mrpc_buf *buf = open_answer(call);
+  mrpc_envelope_add_error(buf, &error);
+  clean(call, buf, data, data_len);
   return close_answer(call, true);
 }
 

@@ -106,6 +106,7 @@ struct mrpc_batch {
   mrpc_buf reply;
   mrpc_batch *next_free;
   bool is_array;
+  bool is_placed;   /* the only answer stands in the output, not in `reply` */
   bool is_running;  /* its loop is on the stack */
   bool has_started; /* a method was started */
   bool is_refused;  /* an entry was refused since the peer drains */
@@ -191,6 +192,8 @@ static inline bool mrpc_peer_is_full(const mrpc_peer *peer) {
 /* Gives a reply to the framing; `len` 0 is none. mrpc_peer_changed follows. */
 void mrpc_peer_put(mrpc_peer *peer, uint64_t token, const char *bytes,
                    size_t len, mrpc_outcome outcome);
+/* The same for a reply that was written into the framing's output. */
+void mrpc_peer_added(mrpc_peer *peer);
 /* Ends the conversation for lack of memory. The calls are told later, never
  * from here: the caller may be a handler. */
 void mrpc_peer_lose(mrpc_peer *peer);

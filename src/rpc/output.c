@@ -20,7 +20,7 @@ void mrpc_output_check(mrpc_peer *peer) {
   if (mrpc_output_held(peer) > peer->limits.output) peer->is_choked = true;
 }
 
-static void added(mrpc_peer *peer) {
+void mrpc_peer_added(mrpc_peer *peer) {
   peer->has_news = true;
   mrpc_output_check(peer);
 }
@@ -32,7 +32,7 @@ void mrpc_peer_put(mrpc_peer *peer, uint64_t token, const char *bytes,
   int rc = len ? f->vt->put(f, token, bytes, len, outcome)
                : f->vt->none(f, token, outcome);
   if (rc) mrpc_peer_lose(peer);
-  added(peer);
+  mrpc_peer_added(peer);
 }
 
 bool mrpc_peer_can_push(const mrpc_peer *peer) {
@@ -82,7 +82,7 @@ int mrpc_output_push(mrpc_peer *peer, const char *json, size_t len) {
   if (peer->is_gathering) return gather(&peer->batch, json, len);
   int rc = peer->framing->vt->push(peer->framing, json, len);
   if (rc) return rc;
-  added(peer);
+  mrpc_peer_added(peer);
   mrpc_peer_changed(peer);
   return MRPC_OK;
 }

@@ -112,6 +112,7 @@ mrpc_batch *mrpc_pool_take_batch(mrpc_peer *peer) {
   batch->waiting = 0;
   batch->left = 0;
   batch->stashed = 0;
+  batch->is_placed = false;
   batch->has_started = false;
   batch->is_refused = false;
   batch->is_behind = false;

@@ -119,6 +119,25 @@ static void reply(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+/* It's the same for replies that leave together. */
+static void reply_behind_others(void) {
+  char say[2048], want[2048], text[400];
+  memset(text, 'x', sizeof text);
+  talk t = {.limits.reply = 300};
+  talk_begin(&t);
+  int most = 300 - (int)strlen(RES("[\"\"]", "1"));
+  snprintf(say, sizeof say,
+           REQ("sum", "[1]", "1") "\n" REQ("echo", "[\"%.*s\"]", "1") "\n" REQ(
+               "echo", "[\"%.*s\"]", "1") "\n" REQ("sum", "[1]", "1") "\n",
+           most, text, most + 1, text);
+  snprintf(want, sizeof want,
+           RES("1", "1") "\n" RES("[\"%.*s\"]", "1") "\n" TOO_LARGE(
+               "300", "1") "\n" RES("1", "1") "\n",
+           most, text);
+  talk_is(&t, say, want, "each reply has its own limit");
+  ok(talk_end(&t), "all memory came back");
+}
+
 /* An entry that doesn't fit leaves room for those behind it. */
 static void reply_of_batch(void) {
   char say[4096], text[400];
@@ -270,6 +289,7 @@ int main(void) {
   depth();
   message();
   reply();
+  reply_behind_others();
   reply_of_batch();
   reply_after_batch();
   small_reply();

@@ -78,6 +78,56 @@ static void later(void) {
 }
 
 /* Ids that don't fit into the call itself. */
+/* Text that a method hands over may hold line ends between its tokens. */
+static void lines(void) {
+  talk t = {0};
+  mrpc_call *call = NULL;
+  begin(&t, &call);
+  talk_say(&t, REQ("keep", "[]", "1") "\n");
+  mrpc_call_reply(call, "\n[1,\n\n2]\n", 9);
+  is_str(talk_take(&t), RES(" [1,  2] ", "1") "\n", "a result is one line");
+  talk_say(&t, REQ("keep", "[]", "2") "\n");
+  mrpc_call_error(call, 5, "no\nway", "[\n]");
+  is_str(talk_take(&t),
+         "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":5,\"message\":"
+         "\"no\\nway\",\"data\":[ ]},\"id\":2}\n",
+         "and so is an error");
+  talk_say(&t,
+           "[" REQ("wait", "[\"a\"]", "1") "," REQ("keep", "[]", "2") "]\n");
+  mrpc_call_reply(call, "[\n]", 3);
+  talk_release(&t, "\"a\"");
+  is_str(talk_take(&t), "[" RES("\"a\"", "1") "," RES("[ ]", "2") "]\n",
+         "and a result that waits for its turn");
+  talk_say(&t, NOTE("keep", "[]") "\n");
+  mrpc_call_reply(call, "[\n]", 3);
+  is_str(talk_take(&t), "", "a notification has none");
+  ok(talk_end(&t), "all memory came back");
+}
+
+/* What is said between the parts of a start stays whole. */
+static void chatter(mrpc_call *call, void *ud) {
+  mrpc_peer *peer = mrpc_call_peer(call);
+  (void)ud;
+  mrpc_peer_notify(peer, "a", "[\n]");
+  mrpc_buf_lit(mrpc_call_open_result(call), "[1");
+  mrpc_call_undo_result(call);
+  mrpc_peer_notify(peer, "b", "[]");
+  mrpc_call_reply(call, "1", 1);
+  mrpc_peer_notify(peer, "c", "[]");
+}
+
+static void between(void) {
+  talk t = {0};
+  talk_begin(&t);
+  mrpc_dispatch_add(t.dispatch, "chatter", chatter, NULL);
+  talk_is(&t, REQ("chatter", "[]", "1") "\n" REQ("chatter", "[]", "2") "\n",
+          NOTE("a", "[ ]") "\n" NOTE("b", "[]") "\n" RES("1", "1") "\n" NOTE(
+              "c", "[]") "\n" NOTE("a", "[ ]") "\n" NOTE("b", "[]") "\n" RES(
+              "1", "2") "\n" NOTE("c", "[]") "\n",
+          "an answer stands among what else is said");
+  ok(talk_end(&t), "all memory came back");
+}
+
 static void long_id(void) {
   talk t = {0};
   mrpc_call *call = NULL;
@@ -296,6 +346,8 @@ static void queued(void) {
 int main(void) {
   at_once();
   later();
+  lines();
+  between();
   long_id();
   notification();
   cancel();

@@ -96,6 +96,7 @@ static int make_noting(mrpc_env *env, const mrpc_limits *limits,
   noting_vt = *line_vt;
   noting_vt.put = noting_put;
   noting_vt.none = noting_none;
+  noting_vt.end = 0; /* all replies are to come through put */
   (*out)->vt = &noting_vt;
   return MRPC_OK;
 }
