@@ -94,11 +94,13 @@ static int open_frames(mrpc_websocket *w) {
   return rc ? (w->failed = MRPC_ENOMEM) : MRPC_PARTIAL;
 }
 
-/* No more bytes for now, or a message: what is incomplete has its time. */
+/* No more bytes for now, or a message: what is incomplete has its time, be it a
+ * control frame between two messages. */
 static void suspend(mrpc_websocket *w) {
   if (is_between(w)) {
     wslay_frame_context_free(w->frames);
     w->frames = NULL;
+    w->deadline = UINT64_MAX;
   } else if (w->deadline == UINT64_MAX) {
     w->deadline = mrpc_env_after(w->base.env, w->body_time);
   }

@@ -58,6 +58,16 @@ static void test_time(void) {
   feed_piece(&t, "\x81", 1);
   ok(t.f->vt->deadline(t.f) == seconds(5), "nor for half a frame");
   free(feed_close(&t));
+  t.make = make_silent;
+  feed_open(&t);
+  frame(&in, PING, "hi");
+  feed_piece(&t, in.at, 3);
+  ok(t.f->vt->deadline(t.f) == seconds(5), "be it a ping's");
+  feed_piece(&t, in.at + 3, in.len - 3);
+  ok(t.f->vt->deadline(t.f) == UINT64_MAX, "which may come in pieces");
+  free(in.at);
+  in = (feed_text){0};
+  says(&t, "< pong hi\n", "and is answered");
 }
 
 static void scenario(oom *o) {
