@@ -60,7 +60,7 @@ end
 
 -- A place among the calls in flight: handed on, or free.
 local Slot = { __close = function(slot)
-  slot.has_left = true
+  queue.leave(slot)
   if not slot.holds then return end
   local state = slot.state
   if not queue.let_one_go(state.line) then state.in_flight = state.in_flight - 1 end

@@ -59,7 +59,7 @@ function M.tell_connected(state)
 end
 
 -- Places that wait for the connection.
-local Waiting = { __close = function(place) place.has_left = true end }
+local Waiting = { __close = queue.leave }
 
 local function wake_all(state)
   local waiting = state.waiting

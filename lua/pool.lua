@@ -105,7 +105,7 @@ end
 
 -- One try: does it go on? While it fails, one goes on for all.
 local function try(state, opening)
-  if state.ended or queue.count(state.waiting, 1) == 0 then return false end
+  if state.ended or state.waiting.count == 0 then return false end
   local before = state.failures
   local link, why = link_of.open(state, on_end)
   if link then
@@ -143,7 +143,7 @@ function open_more(state)
   local options = state.options
   while not state.ended and state.count < options.connections
     and (state.failures == 0 or state.opening == 0)
-    and queue.count(state.waiting, state.opening + 1) > state.opening do
+    and state.waiting.count > state.opening do
     state.count = state.count + 1
     state.opening = state.opening + 1
     rpc.spawn(open_one, setmetatable({ state }, { __mode = "v" }))
@@ -152,7 +152,7 @@ end
 
 -- A place that holds a link gives it back.
 local Use = { __close = function(use)
-  use.has_left = true
+  queue.leave(use)
   if use.holds then give_back(use.state, use.holds) end
 end }
 

@@ -29,33 +29,28 @@ function M.is_gone(err)
   return has_code(err, gone)
 end
 
+-- One that is left leaves a gap, never at the front.
 function M.new()
-  return { first = 1, last = 0 }
+  return { first = 1, last = 0, count = 0 }
 end
 
--- The first that still waits; it holds what it waited for, `what`, from now on.
+-- The place doesn't wait any more, if it did.
+function M.leave(place)
+  local queue = place.queue
+  if not queue then return end
+  queue[place.at], place.queue = nil, nil
+  queue.count = queue.count - 1
+  while queue.first <= queue.last and not queue[queue.first] do queue.first = queue.first + 1 end
+end
+
+-- The first that waits; it holds what it waited for, `what`, from now on.
 function M.let_one_go(queue, what)
-  while queue.first <= queue.last do
-    local place = queue[queue.first]
-    queue[queue.first] = nil
-    queue.first = queue.first + 1
-    if not place.has_left then
-      place.holds = what or true
-      place.resume()
-      return true
-    end
-  end
-  return false
-end
-
--- How many still wait, counted up to `most`.
-function M.count(queue, most)
-  local count = 0
-  for i = queue.first, queue.last do
-    if count >= most then break end
-    if not queue[i].has_left then count = count + 1 end
-  end
-  return count
+  local place = queue[queue.first]
+  if not place then return false end
+  M.leave(place)
+  place.holds = what or true
+  place.resume()
+  return true
 end
 
 -- Waits until it is let go, or raises. `on_stand`, which may be nil, is called
@@ -66,15 +61,12 @@ function M.wait_in(place, queue, deadline, on_stand)
   local ok, err = pcall(rpc.await, function(resume)
     place.resume = resume
     queue.last = queue.last + 1
-    queue[queue.last] = place
+    place.queue, place.at = queue, queue.last
+    queue[place.at], queue.count = place, queue.count + 1
     if on_stand then on_stand() end
   end, left)
   if ok then return end
-  place.has_left = true
-  while queue.first <= queue.last and queue[queue.first].has_left do
-    queue[queue.first] = nil
-    queue.first = queue.first + 1
-  end
+  M.leave(place)
   if has_code(err, (dial.constants())) then raise_late(place) end
   error(err, 0)
 end

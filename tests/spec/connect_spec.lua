@@ -178,6 +178,27 @@ describe("rpc.connect", function()
     assert.is_true(longest > 0.02 and longest < 2, "longest: " .. longest)
   end)
 
+  it("holds nothing of calls that gave up meanwhile", function()
+    local self = front("unix:" .. files.temp() .. "/nobody", "{ retry = true }")
+    local grown = run(self, [[
+      local function give_up(times)
+        for _ = 1, times do
+          rpc.spawn(function() pcall(c.call, c, "add", nil, { timeout = 0.001 }) end)
+        end
+        rpc.sleep(0.2)
+        collectgarbage() collectgarbage()
+        return collectgarbage "count"
+      end
+      rpc.spawn(function() pcall(c.call, c, "add") end)
+      rpc.sleep(0.01)
+      give_up(1000)
+      local before = give_up(1000)
+      for _ = 1, 9 do give_up(1000) end
+      return give_up(1000) - before
+    ]])
+    assert.is_true(grown < 500, "KiB: " .. grown)
+  end)
+
   it("doesn't come back when it isn't to", function()
     local url = address()
     local backend = serve(url)
