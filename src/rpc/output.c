@@ -41,6 +41,10 @@ bool mrpc_peer_can_push(const mrpc_peer *peer) {
          f->vt->can_push(f);
 }
 
+bool mrpc_peer_is_choked(const mrpc_peer *peer) {
+  return peer->is_choked;
+}
+
 /* What we say unasked is bounded by one message beyond limits.output. */
 int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len) {
   if (peer->is_choked && mrpc_peer_can_push(peer)) return MRPC_ELIMIT;

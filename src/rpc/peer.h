@@ -29,6 +29,8 @@ mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer);
 double mrpc_peer_half_closed(const mrpc_peer *peer);
 /* Can a message of our own be sent to it now? */
 bool mrpc_peer_can_push(const mrpc_peer *peer);
+/* Is more held for it than limits.output? */
+bool mrpc_peer_is_choked(const mrpc_peer *peer);
 /* Can it be called, and will the answer be read? */
 bool mrpc_peer_can_call(const mrpc_peer *peer);
 /* Is the other side at work on what nobody waits for any more, and can't be

@@ -254,11 +254,16 @@ static bool flush(mrpc_conn *s) {
   return true;
 }
 
+/* What is said within one turn of the loop may be more than the peer holds. It
+ * is sent as far as the socket takes it, so that who does read isn't taken for
+ * one who doesn't; settle sees what became of it. */
 void mrpc_conn_wake(mrpc_peer *peer, void *stream) {
-  (void)peer;
   mrpc_conn *s = stream;
-  if (!s->closing && mrpc_list_is_empty(&s->woken))
+  if (s->closing) return;
+  if (mrpc_list_is_empty(&s->woken))
     mrpc_list_insert(&s->loop->woken, &s->woken);
+  if (!s->finishing && !s->broken && s->peer && mrpc_peer_is_choked(peer))
+    (void)flush(s);
 }
 
 /* The end. */

@@ -9,6 +9,13 @@ local NEWS = [[
   return {
     follow = function() return topic:add(rpc.peer()) end,
     publish = function(size) return topic:publish("item", { text = ("x"):rep(size) }) end,
+    burst = function(times, size)
+      local least = math.huge
+      for _ = 1, times do
+        least = math.min(least, topic:publish("item", { text = ("x"):rep(size) }))
+      end
+      return least
+    end,
     count = function() return topic:count() end,
   }]]
 
@@ -62,5 +69,20 @@ describe("a topic", function()
     assert.equal(1, reader:result("count"))
     local _, count = server.err:gsub("subscriber dropped", "")
     assert.equal(1, count)
+  end)
+
+  it("keeps who reads, however much is said at once", function()
+    local server = serve "{ limits = { output = 65536 } }"
+    local all = { client.open(server.urls[1], "ws"), client.open(server.urls[2], "line"),
+      client.open(server.urls[3], "line") }
+    for _, there in ipairs(all) do there:result("follow") end
+    local speaker = client.open(server.urls[1])
+    assert.equal(#all, speaker:result("burst", "[9, 15000]"))
+    for _, there in ipairs(all) do
+      for _ = 1, 9 do
+        assert.matches('^{"jsonrpc":"2.0","method":"item"', (there.session:next()))
+      end
+    end
+    assert.equal(#all, speaker:result("count"))
   end)
 end)
