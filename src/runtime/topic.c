@@ -20,6 +20,7 @@ static const char meta_key, topics_key;
 typedef struct topic {
   mrpc_link members;
   mrpc_map map; /* by the bytes of member->peer */
+  int ref;      /* keeps it in the registry while there are members */
 } topic;
 
 typedef struct member {
@@ -35,11 +36,21 @@ static member *find(const topic *t, const mrpc_lua_peer *p) {
   return mrpc_map_get(&t->map, (const char *)&p, sizeof p);
 }
 
+/* Lets the topic go if nobody is in it. Needs no memory. */
+static void release(const mrpc_runtime *rt, topic *t) {
+  if (t->map.count) return;
+  luaL_unref(rt->L, LUA_REGISTRYINDEX, t->ref);
+  t->ref = LUA_NOREF;
+}
+
 static void end_member(member *m) {
-  mrpc_map_remove(&m->topic->map, (const char *)&m->peer, sizeof m->peer);
+  mrpc_runtime *rt = m->peer->runtime;
+  topic *t = m->topic;
+  mrpc_map_remove(&t->map, (const char *)&m->peer, sizeof m->peer);
   mrpc_list_remove(&m->in_topic);
   mrpc_list_remove(&m->in_peer);
-  mrpc_mem_free(&m->peer->runtime->heap, m, sizeof *m);
+  mrpc_mem_free(&rt->heap, m, sizeof *m);
+  release(rt, t);
 }
 
 void mrpc_topic_leave(mrpc_lua_peer *p) {
@@ -76,7 +87,14 @@ static int add(lua_State *L) {
   topic *t = check_topic(L);
   mrpc_lua_peer *p = mrpc_lua_peer_check_usable(L, 2);
   bool is_new = !find(t, p);
-  if (is_new && add_member(t, p)) return luaL_error(L, "not enough memory");
+  if (t->ref == LUA_NOREF) {
+    lua_pushvalue(L, 1);
+    t->ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  }
+  if (is_new && add_member(t, p)) {
+    release(p->runtime, t);
+    return luaL_error(L, "not enough memory");
+  }
   lua_pushboolean(L, is_new);
   return 1;
 }
@@ -168,6 +186,7 @@ static void push_new(lua_State *L) {
   mrpc_runtime *rt = mrpc_runtime_of(L);
   topic *t = lua_newuserdatauv(L, sizeof *t, 1);
   mrpc_list_init(&t->members);
+  t->ref = LUA_NOREF;
   mrpc_map_init(&t->map, &rt->heap, rt->env->seed);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
@@ -195,6 +214,10 @@ void mrpc_topic_open(lua_State *L) {
       {"add", add},     {"remove", take_out},  {"publish", publish},
       {"count", count}, {"peers", list_peers}, {NULL, NULL}};
   lua_createtable(L, 0, 0);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &topics_key);
   lua_createtable(L, 0, 3);
   lua_pushliteral(L, "rpc.topic");

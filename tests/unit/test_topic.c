@@ -24,6 +24,16 @@ static const char news[] =
     "  return ids\n"
     "end\n"
     "function M.same() return rawequal(topic, rpc.topic('news')) end\n"
+    "function M.pass(stays)\n"
+    "  local weak = setmetatable({}, {__mode = 'v'})\n"
+    "  for i = 1, 100 do weak[i] = rpc.topic('room ' .. i) end\n"
+    "  if stays then weak[7]:add(rpc.peer()) end\n"
+    "  collectgarbage() collectgarbage()\n"
+    "  local n = 0\n"
+    "  for _ in pairs(weak) do n = n + 1 end\n"
+    "  if stays then rpc.topic('room 7'):remove(rpc.peer()) end\n"
+    "  return {n, rpc.topic('room 7'):count()}\n"
+    "end\n"
     "function M.close() local p = rpc.peer() p:close()\n"
     "  return {topic:count(), pcall(topic.add, topic, p)} end\n"
     "function M.why(...)\n"
@@ -126,6 +136,19 @@ static void test_arguments(void) {
   stage_close(&s);
 }
 
+/* Peers may name as many topics as they like. */
+static void test_names(void) {
+  static stage s;
+  begin(&s, NULL);
+  is_str(stage_call(&s, "pass"), "[0,0]", "what nobody holds or is in goes");
+  stage_say(&s,
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pass\","
+            "\"params\":[true]}");
+  ok(strstr(stage_heard(&s), "[1,0]"), "who is in keeps it: %s", s.said);
+  is_str(stage_call(&s, "pass"), "[0,0]", "until the last one leaves");
+  stage_close(&s);
+}
+
 /* Each peer has 2,000 bytes of room, and one reads nothing. */
 static void test_slow(void) {
   static stage s;
@@ -185,6 +208,7 @@ static void run_all(oom *o) {
 int main(void) {
   test_members();
   test_arguments();
+  test_names();
   test_slow();
   test_many();
   oom_each("topics", run_all, false);
