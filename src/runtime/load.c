@@ -20,9 +20,6 @@
 enum { MAX_ROUNDS = 5 };
 static const uint64_t SETTLE_NS = 50000000; /* between looks at a file
                                                that is being written */
-static const uint64_t LOOK_NS = 100000000;  /* between looks at the limits */
-static const unsigned MAX_LOOKS = 100; /* while the files run; a machine that
-                                          stands still takes none */
 
 static void scan(mrpc_loader *loader);
 static void read_some(mrpc_loader *loader);
@@ -104,14 +101,14 @@ void mrpc_load_give_up(mrpc_loader *loader) {
   mrpc_plan_discard(loader);
 }
 
-static void fail(mrpc_loader *loader) {
+void mrpc_load_fail(mrpc_loader *loader) {
   mrpc_load_give_up(loader);
   tell(loader, false, 0);
 }
 
 static void fail_for(mrpc_loader *loader, const char *why) {
   mrpc_faults_add(faults_of(loader), ".", 0, "%s", why);
-  fail(loader);
+  mrpc_load_fail(loader);
 }
 
 /* Scan and read. */
@@ -150,18 +147,13 @@ static void scan(mrpc_loader *loader) {
   }
 }
 
-static int start_deadline(mrpc_loader *loader) {
-  mrpc_timers *timers = &loader->runtime->env->timers;
-  return mrpc_timer_start(timers, &loader->deadline, now_of(loader) + LOOK_NS);
-}
-
 static void run_plan(mrpc_loader *loader) {
   loader->phase = MRPC_LOAD_RUN;
   loader->run_ns = loader->counted_twice = 0;
   loader->plan_next = loader->ended = 0;
   loader->latest = NULL;
   loader->looks = 0;
-  if (start_deadline(loader))
+  if (mrpc_load_watch(loader))
     fail_for(loader, mrpc_strerror(MRPC_ENOMEM));
   else
     turn_after(loader, 0);
@@ -232,20 +224,6 @@ static void read_some(mrpc_loader *loader) {
 
 /* Running. */
 
-static uint64_t run_used(const mrpc_loader *loader) {
-  uint64_t twice = loader->counted_twice;
-  return loader->run_ns > twice ? loader->run_ns - twice : 0;
-}
-
-uint64_t mrpc_load_run_left(const mrpc_file *file) {
-  const mrpc_loader *loader = file->loader;
-  double seconds = loader->runtime->limits.load;
-  if (!(seconds >= 0)) return 0;
-  uint64_t all = (uint64_t)(seconds * 1e9) + 1;
-  uint64_t used = file->epoch ? 0 : run_used(loader);
-  return all > used ? all - used : 1;
-}
-
 /* A file that a call has required is ready for the next call too, if the
  * generation is still that of the call. */
 static void end_demand(mrpc_loader *loader, mrpc_file *file) {
@@ -305,7 +283,7 @@ static void finish(mrpc_loader *loader) {
   size_t files = loader->plan_count;
   if (loader->is_strict) check_rest(loader);
   if (!is_all_ready(loader)) {
-    fail(loader);
+    mrpc_load_fail(loader);
     return;
   }
   mrpc_timer_stop(&loader->runtime->env->timers, &loader->deadline);
@@ -316,7 +294,7 @@ static void finish(mrpc_loader *loader) {
     if (loader->generation > 1)
       mrpc_event_fire(loader->runtime, MRPC_EVENT_RELOAD, NULL);
   } else if (rc == MRPC_EEXIST) {
-    fail(loader);
+    mrpc_load_fail(loader);
   } else {
     fail_for(loader, mrpc_strerror(rc));
   }
@@ -365,40 +343,4 @@ static void run_some(mrpc_loader *loader) {
   begin_some(loader);
   bool is_over = loader->ended == loader->plan_count;
   if (is_over || loader->plan_next < loader->plan_count) turn_after(loader, 0);
-}
-
-/* Files that wait for something at once have each begun with the whole of
- * the run time before them. */
-static mrpc_file *find_glutton(const mrpc_loader *loader) {
-  double seconds = loader->runtime->limits.load;
-  uint64_t used = run_used(loader), most = 0;
-  mrpc_file *found = NULL;
-  for (size_t i = 0; i < loader->plan_count; i++) {
-    const mrpc_task *task = loader->plan[i]->task;
-    if (!task) continue;
-    used += task->run_ns;
-    if (task->run_ns > most) {
-      most = task->run_ns;
-      found = loader->plan[i];
-    }
-  }
-  return seconds >= 0 && (double)used > seconds * 1e9 ? found : NULL;
-}
-
-void mrpc_load_deadline(mrpc_timer *timer) {
-  mrpc_loader *loader = mrpc_list_of(timer, mrpc_loader, deadline);
-  if (loader->phase != MRPC_LOAD_RUN) return;
-  if (loader->ended == loader->plan_count) return;
-  mrpc_file *glutton = find_glutton(loader);
-  if (glutton) {
-    mrpc_chunk_note_run(glutton);
-    fail(loader);
-  } else if (++loader->looks < MAX_LOOKS) {
-    start_deadline(loader);
-  } else {
-    for (size_t i = 0; i < loader->plan_count; i++)
-      if (loader->plan[i]->state == MRPC_FILE_LOADING)
-        mrpc_chunk_note_wait(loader->plan[i]);
-    fail(loader);
-  }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loader's inside, shared by loader.c (its life), load.c (when),
- * generation.c (which files, and the swap), chunk.c (running one) and
- * require.c (one that another needs). */
+ * The loader's inside, shared by loader.c (its life), load.c (when), budget.c
+ * (how long), generation.c (which files, and the swap), chunk.c (running one)
+ * and require.c (one that another needs). */
 #ifndef MRPC_RUNTIME_LOADER_H
 #define MRPC_RUNTIME_LOADER_H
 
@@ -60,12 +60,18 @@ struct mrpc_loader {
   mrpc_report report;
 };
 
-/* load.c: the next step of a load; its wall time is over. */
+/* load.c: the next step of a load. */
 void mrpc_load_turn(mrpc_timer *timer);
-void mrpc_load_deadline(mrpc_timer *timer);
 /* Ends the load under way without a report. */
 void mrpc_load_give_up(mrpc_loader *loader);
+/* The same with a report of its faults. */
+void mrpc_load_fail(mrpc_loader *loader);
 /* Retires the files that are leaving. */
 void mrpc_load_retire(mrpc_loader *loader);
+
+/* budget.c: looks at the limits while the files run. MRPC_ENOMEM. */
+int mrpc_load_watch(mrpc_loader *loader);
+/* The next look. */
+void mrpc_load_deadline(mrpc_timer *timer);
 
 #endif

@@ -2,7 +2,8 @@
 -- nothing is lost, and what one peer sends is started in the order sent.
 local cjson = require "cjson"
 local support = require "support"
-local client, conn, loop, transports = support.client, support.conn, support.loop, support.transports
+local client, conn, loop = support.client, support.conn, support.loop
+local transports = support.transports
 
 local METHODS = {
   ["init.lua"] = [[
