@@ -8,13 +8,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-bool local_is_directory(const command *self, const char *dir) {
+const char *local_refuse_directory(const char *dir) {
   struct stat st;
-  const char *why = "it is no directory";
-  if (stat(dir, &st))
-    why = strerror(errno);
-  else if (S_ISDIR(st.st_mode))
-    return true;
+  if (stat(dir, &st)) return strerror(errno);
+  return S_ISDIR(st.st_mode) ? NULL : "it is no directory";
+}
+
+bool local_is_directory(const command *self, const char *dir) {
+  const char *why = local_refuse_directory(dir);
+  if (!why) return true;
   fprintf(stderr, "moonrpc %s: %s: %s\n", self->name, dir, why);
   return false;
 }

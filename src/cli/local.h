@@ -9,7 +9,9 @@
 /* What to do with the loaded host; gives the exit code. */
 typedef int (*local_fn)(mrpc_host *host, const mrpc_report *report, void *ud);
 
-/* Is it a directory? Says on stderr why not. */
+/* Why it is no directory that can be served; NULL: it is one. */
+const char *local_refuse_directory(const char *dir);
+/* The same as a question; says on stderr why not. */
 bool local_is_directory(const command *self, const char *dir);
 /* Loads `dir` once and calls `fn` whatever the load's end was. The exit code;
  * says on stderr why there was no load. */

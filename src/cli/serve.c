@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * moonrpc serve: flags and config file become a host; signals steer it. */
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ typedef struct flags {
   const char **listen; /* NULL-terminated, room for all arguments */
   size_t listen_count;
   const char *config;
+  char beside[PATH_MAX + 8]; /* "methods", where the config file is */
   bool dev, no_watch;
   int log_level;
   int log_json; /* -1: not said */
@@ -78,6 +80,26 @@ static int read_config(const command *self, const flags *f,
     return EXIT_DONE;
   fprintf(stderr, "moonrpc %s: %s\n", self->name, error);
   return EXIT_USAGE;
+}
+
+/* DIR, or what the config file names, or "methods" beside it. */
+static int find_methods(const command *self, flags *f, const char *dir,
+                        mrpc_host_config *config) {
+  const char *by = config->methods ? "methods" : "methods, by default";
+  if (dir) {
+    config->methods = dir;
+    return local_is_directory(self, dir) ? EXIT_DONE : EXIT_FAULT;
+  }
+  if (!f->config) return cli_usage(self, "a directory is needed");
+  const char *slash = strrchr(f->config, '/');
+  int before = slash ? (int)(slash + 1 - f->config) : 0;
+  snprintf(f->beside, sizeof f->beside, "%.*smethods", before, f->config);
+  if (!config->methods) config->methods = f->beside;
+  const char *why = local_refuse_directory(config->methods);
+  if (!why) return EXIT_DONE;
+  fprintf(stderr, "moonrpc %s: %s: %s: %s: %s\n", self->name, f->config, by,
+          config->methods, why);
+  return EXIT_FAULT;
 }
 
 static void lay_over(const flags *f, mrpc_host_config *config) {
@@ -207,7 +229,6 @@ static int run_host(server *s, const mrpc_host_config *config) {
 static int serve(server *s, mrpc_host_config *config) {
   mrpc_env_config env_config = {
       .log = cli_log, .log_ud = &s->sink, .log_level = config->log_level};
-  if (!local_is_directory(s->self, config->methods)) return EXIT_FAULT;
   cli_log_init(&s->sink, config->log_json);
   cli_raise_file_limit();
   int rc = mrpc_env_new(&env_config, &s->env);
@@ -234,12 +255,11 @@ static int run(const command *self, int argc, char **argv) {
   int rc = cli_options(self, rules, argc, on_option, &f, &argc, argv);
   if (!rc && argc > 2) rc = cli_usage(self, "one directory is served");
   if (!rc) rc = read_config(self, &f, &config);
+  if (!rc) rc = find_methods(self, &f, argc == 2 ? argv[1] : NULL, &config);
   if (!rc) {
     lay_over(&f, &config);
-    if (argc == 2) config.methods = argv[1];
     server s = {.self = self, .is_strict = config.no_watch, .exit_code = -1};
-    rc = config.methods ? serve(&s, &config)
-                        : cli_usage(self, "a directory is needed");
+    rc = serve(&s, &config);
   }
   mrpc_host_config_clear(&config);
   free(f.listen);
@@ -250,14 +270,17 @@ const command cli_serve = {
     .name = "serve",
     .summary = "serve a directory of Lua methods",
     .help =
-        "serve DIR [OPTION]...\n"
+        "serve [DIR] [OPTION]...\n"
         "\n"
         "Serves the methods that the Lua files below DIR define, and reloads\n"
-        "them as they are saved.\n"
+        "them as they are saved. A config file may name the directory "
+        "instead,\n"
+        "by default it is \"methods\" beside that file.\n"
         "\n"
         "  --listen URL      where to listen, as often as you like; by\n"
         "                    default http://127.0.0.1:4000\n"
         "                      http://host:port[/path]   http+unix:/path\n"
+        "                      ws://host:port[/path]     ws+unix:/path\n"
         "                      tcp://host:port           unix:/path\n"
         "                      stdio:\n"
         "                    the last three with ?framing=line|header if it\n"

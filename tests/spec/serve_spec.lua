@@ -316,6 +316,30 @@ describe("the config file", function()
     is_serving(self)
   end)
 
+  it("has the methods beside it where neither names a directory", function()
+    local dir = files.temp { ["c.lua"] = 'return { listen = "tcp://127.0.0.1:0" }',
+      ["methods/get_data.lua"] = "return function() return { 'hello', 5 } end" }
+    for config, cwd in pairs { [dir .. "/c.lua"] = uv.cwd(), ["c.lua"] = dir } do
+      local self = program.start({ "serve", "--config", config }, { cwd = cwd,
+        path = uv.fs_realpath(program.path) })
+      self:wait_listening(1)
+      assert.same({ "hello", 5 }, client.open(self.urls[1]):result("get_data"))
+    end
+  end)
+
+  it("is told with the key where its directory of methods is missing", function()
+    for text, said in pairs {
+      ["return { methods = 'nowhere' }"] = "methods: %s/nowhere: No such file or directory",
+      ["return { methods = 'c.lua' }"] = "methods: %s/c.lua: it is no directory",
+      ["return {}"] = "methods, by default: %s/methods: No such file or directory",
+    } do
+      local dir = files.temp { ["c.lua"] = text }
+      local code, _, err = program.run { "serve", "--config", dir .. "/c.lua" }
+      assert.equal(1, code)
+      assert.equal(("moonrpc serve: %s/c.lua: " .. said .. "\n"):format(dir, dir), err)
+    end
+  end)
+
   it("may refuse ids that are in flight, compared by type and value", function()
     local self = support.serve(METHODS, { listen = TCP.listen,
       config = '{ duplicate_ids = "reject" }' })
