@@ -22,7 +22,9 @@
 
 enum {
   LINE = 1000,     /* bytes of a line of stderr; the rest isn't logged */
-  LAST_READS = 64, /* of what a dead child has left in its pipes */
+  SAID = 1024,     /* bytes of stderr that are taken in one turn of the loop */
+  LAST_READS = 64, /* of what a dead child has left in its output, */
+  LAST_WORDS = 4,  /* and in its stderr */
   HOLD_MS = 1000,  /* that a stream waits for the reason of its end */
   TERM_MS = 500,   /* from the close of the input to SIGTERM, */
   KILL_MS = 2000   /* and to SIGKILL */
@@ -41,7 +43,7 @@ typedef struct child {
   stage stage;
   bool has_exited;
   bool is_released; /* the stream has gone */
-  bool is_cut;      /* the rest of the line of stderr is dropped */
+  uint64_t said_at; /* loop time of the last turn that took stderr */
   size_t line_len;
   char line[LINE + 1];
   char end[64];
@@ -118,14 +120,20 @@ static void take_lines(child *c, const char *bytes, size_t len) {
   }
 }
 
+/* Whoever floods its stderr is slowed down by the pipe: it would keep the loop
+ * from all else. Without a buffer libuv asks again in the next turn. */
 static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buf) {
-  const child *c = handle->data;
+  child *c = handle->data;
+  uint64_t now = uv_now(handle->loop);
+  bool later = c->said_at == now;
   (void)hint;
-  *buf = uv_buf_init(c->stream.loop->room, MRPC_ROOM);
+  c->said_at = now;
+  *buf = later ? uv_buf_init(NULL, 0) : uv_buf_init(c->stream.loop->room, SAID);
 }
 
 static void on_err(uv_stream_t *err, ssize_t len, const uv_buf_t *buf) {
   child *c = err->data;
+  if (len == UV_ENOBUFS) return;
   if (len > 0) take_lines(c, buf->base, (size_t)len);
   if (len >= 0) return;
   log_line(c);
@@ -134,12 +142,13 @@ static void on_err(uv_stream_t *err, ssize_t len, const uv_buf_t *buf) {
 
 /* The end of the process. */
 
-/* Reads what is left in a pipe; `take` may close it. */
-static void read_rest(child *c, uv_stream_t *pipe,
+/* Reads what is left in a pipe, which others may go on to fill; `take` may
+ * close it. */
+static void read_rest(child *c, uv_stream_t *pipe, int most,
                       void (*take)(child *c, const char *bytes, size_t len)) {
   char *room = c->stream.loop->room;
   uv_os_fd_t fd;
-  for (int i = 0; i < LAST_READS; i++) {
+  for (int i = 0; i < most; i++) {
     if (uv_is_closing((uv_handle_t *)pipe) ||
         uv_fileno((uv_handle_t *)pipe, &fd))
       return;
@@ -176,11 +185,11 @@ static void begin(child *c) {
 static void on_exit(uv_process_t *process, int64_t status, int number) {
   child *c = process->data;
   if (c->stage == START && !c->stream.closing) begin(c);
-  read_rest(c, (uv_stream_t *)&c->err, take_lines);
+  read_rest(c, (uv_stream_t *)&c->err, LAST_WORDS, take_lines);
   log_line(c);
   note_end(c, status, number);
   c->has_exited = true;
-  if (!c->stream.closing) read_rest(c, c->stream.in, take_output);
+  if (!c->stream.closing) read_rest(c, c->stream.in, LAST_READS, take_output);
   close_handle((uv_handle_t *)process);
   close_handle((uv_handle_t *)&c->timer);
   close_handle((uv_handle_t *)&c->err);

@@ -240,6 +240,21 @@ static void test_stderr(void) {
   end(&w, "long line");
 }
 
+/* It dies when it can't write any more. */
+static void test_flood(void) {
+  world w;
+  int most = 0;
+  begin(&w);
+  start(&w, "exec:sh -c 'exec yes >&2'");
+  while (w.says < 2000) {
+    int before = w.says;
+    turn(&w);
+    if (w.says - before > most) most = w.says - before;
+  }
+  ok(most <= 512, "of a flood it takes little at once: %d lines", most);
+  end(&w, "flood");
+}
+
 static void without_memory(oom *o) {
   mrpc_host_config config;
   mrpc_env *env;
@@ -271,6 +286,7 @@ int main(void) {
   test_refusals();
   test_stubborn();
   test_stderr();
+  test_flood();
   oom_each("a child that is called", without_memory, false);
   oom_each("the same for good", without_memory, true);
   return tap_finish();
