@@ -100,15 +100,11 @@ function Client:call(method, params, options)
   queue.raise_gone(state.ended and state.reason or reason)
 end
 
-local function send_notification(raw, method, params)
-  return raw:notify(method, params)
-end
-
 function Client:notify(method, params, options)
   local state = state_of(self)
   options = check_options(options, CALL_TYPES, 2)
   local deadline = deadline_of(state, options)
-  local ok, err, reason = state.kind.use(state, deadline, send_notification, method, params,
+  local ok, err, reason = state.kind.use(state, deadline, state.kind.notify, method, params,
     deadline)
   if reason then queue.raise_gone(state.ended and state.reason or reason) end
   if not ok then error(err, 0) end

@@ -173,6 +173,10 @@ function M.use(state, deadline, fn, ...)
   return false, result, link.reason or ""
 end
 
+function M.notify(raw, method, params)
+  raw:notify(method, params)
+end
+
 function M.current(state)
   return state.link and state.link.raw
 end

@@ -201,6 +201,11 @@ function M.use(state, deadline, fn, ...)
   return false, result, reason
 end
 
+-- Until it is taken nothing else may go over the connection.
+function M.notify(raw, method, params, deadline)
+  dial.tell(raw, method, params, { timeout = math.max(deadline - rpc.now(), 0) })
+end
+
 function M.current(state)
   local link = state.idle[#state.idle]
   return link and link.raw

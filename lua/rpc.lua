@@ -150,7 +150,8 @@ local Client = {}
 ---@return any result nil for null
 function Client:call(method, params, options) end
 
----Sends a notification; waits for a connection where there is none.
+---Sends a notification; waits for a connection where there is none, and over
+---HTTP until the server has taken it.
 ---@param method string
 ---@param params? table
 ---@param options? {timeout: number?}

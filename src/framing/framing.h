@@ -104,6 +104,7 @@ struct mrpc_framing {
   const mrpc_framing_vt *vt;
   mrpc_env *env;
   mrpc_buf out;       /* what is to be sent; the peer drains it */
+  uint64_t owed;      /* an exchange: requests of ours without an answer */
   size_t held;        /* bytes of answers held back for their turn */
   bool closing;       /* nothing more is read; close when `out` is sent */
   bool is_dead;       /* and the other side is gone: its calls are cancelled */

@@ -37,7 +37,6 @@ typedef struct client {
   bool is_draining;  /* it ends behind the answers that are owed */
   int failed;        /* sticky result, or MRPC_OK */
   int status;        /* of the last answer */
-  uint64_t waiting;  /* requests without an answer */
   uint64_t deadline; /* for what is incomplete; UINT64_MAX: nothing is */
   mrpc_piece head;
   mrpc_piece body;
@@ -101,7 +100,7 @@ static int recv(mrpc_framing *f, const char *bytes, size_t len,
 }
 
 static int begin_answer(client *c) {
-  if (c->waiting == 0)
+  if (c->base.owed == 0)
     return fail(c, MRPC_EPROTO, "the server sent what nobody asked for");
   mrpc_piece_reset(&c->head, 0);
   mrpc_piece_reset(&c->body, KEEP);
@@ -186,8 +185,9 @@ static int end_answer(client *c, mrpc_message *msg) {
   if (c->status == 101)
     return fail(c, MRPC_EPROTO, "the server changed the protocol");
   if (c->status < 200) return MRPC_PARTIAL;
-  c->waiting--;
-  if (c->is_last || (c->is_draining && c->waiting == 0)) c->base.closing = true;
+  c->base.owed--;
+  if (c->is_last || (c->is_draining && c->base.owed == 0))
+    c->base.closing = true;
   bool is_fine = c->status < 300;
   if (c->body.len == 0 && is_fine) return MRPC_PARTIAL;
   bool is_json = c->body.len && (c->is_json || looks_like_json(c));
@@ -220,7 +220,7 @@ static int push(mrpc_framing *f, const char *bytes, size_t len) {
     mrpc_buf_truncate(&f->out, mark);
     return MRPC_ENOMEM;
   }
-  c->waiting++;
+  f->owed++;
   return MRPC_OK;
 }
 
@@ -256,7 +256,7 @@ static void tick(mrpc_framing *f, uint64_t now) {
 static void drain(mrpc_framing *f) {
   client *c = (client *)f;
   c->is_draining = true;
-  if (c->waiting == 0) f->closing = true;
+  if (f->owed == 0) f->closing = true;
 }
 
 int mrpc_http_client_status(const mrpc_framing *f) {

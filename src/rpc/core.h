@@ -174,6 +174,7 @@ struct mrpc_peer {
   bool is_held;      /* reading was stopped by a limit */
   bool has_eof;      /* the other side has ended its input */
   bool is_read;      /* and all of it was taken; or it can't be followed */
+  uint32_t notices;  /* notifications whose taking is waited for */
   bool is_moot;      /* an exchange: a call of ours was given up unanswered */
   bool is_dropped;   /* the connection is dead: no output either */
   bool is_lost;      /* nothing is taken or answered any more; ends soon */

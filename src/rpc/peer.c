@@ -139,6 +139,8 @@ static void take_message(mrpc_peer *peer, int rc, const mrpc_message *msg) {
     case MRPC_ECLOSED: end_input(peer); break;
     default: break_off(peer, rc);
   }
+  if (peer->notices && !peer->framing->owed && !peer->framing->error)
+    mrpc_pending_taken(peer);
 }
 
 /* A framing keeps the last message until it is asked for the next. A large one

@@ -36,6 +36,10 @@ bool mrpc_peer_can_call(const mrpc_peer *peer);
 /* Is the other side at work on what nobody waits for any more, and can't be
  * told but by the connection's end (HTTP)? */
 bool mrpc_peer_is_moot(const mrpc_peer *peer);
+/* As mrpc_peer_call, for a notification to a peer that answers what it has
+ * taken (HTTP): `fn` is called then, with null. */
+int mrpc_peer_tell(mrpc_peer *peer, const char *method, const char *params,
+                   double timeout, mrpc_answer_fn fn, void *ud, int64_t *id);
 /* Sends a whole JSON message of ours as it is (encoded once, for many peers).
  * MRPC_ESTATE where the transport can't carry it, MRPC_ELIMIT as for
  * mrpc_peer_notify. */

@@ -16,10 +16,12 @@ typedef struct pending {
   mrpc_timer timer;
   mrpc_answer_fn fn;
   void *ud;
+  bool is_notice; /* a notification, which has no id of its own */
 } pending;
 
 static void forget(pending *p) {
   mrpc_peer *peer = p->peer;
+  peer->notices -= p->is_notice;
   mrpc_timer_stop(&peer->env->timers, &p->timer);
   mrpc_map_remove(&peer->pending, (const char *)&p->id, sizeof p->id);
   mrpc_mem_free(&peer->env->mem, p, sizeof *p);
@@ -118,20 +120,35 @@ bool mrpc_peer_is_moot(const mrpc_peer *peer) {
   return peer->is_moot;
 }
 
+/* Sends what `p` waits for, a call or a notification. */
+static int ask(mrpc_peer *peer, const char *method, const char *params,
+               pending *p) {
+  int rc = send(peer, method, params, p->is_notice ? 0 : p->id);
+  if (rc) forget(p);
+  return rc;
+}
+
 int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
                    double timeout, mrpc_answer_fn fn, void *ud, int64_t *id) {
   if (!mrpc_peer_can_call(peer)) return MRPC_ESTATE;
   if (peer->pending.count >= peer->limits.in_flight) return MRPC_ELIMIT;
   pending *p = add(peer, timeout, fn, ud);
-  if (!p) return MRPC_ENOMEM;
-  int rc = send(peer, method, params, p->id);
-  if (rc) {
-    forget(p);
-    return rc;
-  }
+  int rc = p ? ask(peer, method, params, p) : MRPC_ENOMEM;
+  if (rc) return rc;
   peer->stats.calls_out++;
   if (id) *id = p->id;
   return MRPC_OK;
+}
+
+int mrpc_peer_tell(mrpc_peer *peer, const char *method, const char *params,
+                   double timeout, mrpc_answer_fn fn, void *ud, int64_t *id) {
+  if (!mrpc_peer_can_call(peer)) return MRPC_ESTATE;
+  pending *p = add(peer, timeout, fn, ud);
+  if (!p) return MRPC_ENOMEM;
+  p->is_notice = true;
+  peer->notices++;
+  *id = p->id;
+  return ask(peer, method, params, p);
 }
 
 int mrpc_peer_cancel(mrpc_peer *peer, int64_t id) {
@@ -197,6 +214,15 @@ void mrpc_pending_answer(mrpc_peer *peer, const mrpc_doc *doc,
   peer->answer_node = node;
   deliver(p, &answer);
   peer->answer_doc = NULL;
+}
+
+void mrpc_pending_taken(mrpc_peer *peer) {
+  uint32_t at = 0;
+  for (pending *p; (p = mrpc_map_next(&peer->pending, &at)) != NULL;) {
+    if (!p->is_notice) continue;
+    deliver(p, &(mrpc_answer){.json = "null", .len = 4});
+    at = 0;
+  }
 }
 
 void mrpc_pending_fail(mrpc_peer *peer, int result) {

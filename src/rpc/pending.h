@@ -13,6 +13,8 @@
 /* Delivers a response. */
 void mrpc_pending_answer(mrpc_peer *peer, const mrpc_doc *doc,
                          const mrpc_envelope *e);
+/* All that was sent has been answered: so have the notifications. */
+void mrpc_pending_taken(mrpc_peer *peer);
 /* Fails all with `result`. */
 void mrpc_pending_fail(mrpc_peer *peer, int result);
 

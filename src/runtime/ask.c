@@ -145,7 +145,10 @@ typedef struct arrival {
 static int push_answer(lua_State *L) {
   const arrival *a = lua_touserdata(L, 1);
   lua_State *to = mrpc_task_values(a->task);
-  mrpc_push_node(L, a->doc, a->node);
+  if (a->doc)
+    mrpc_push_node(L, a->doc, a->node);
+  else
+    lua_pushnil(L);
   if (a->task->is_refused) mrpc_error_dress(L);
   if (!lua_checkstack(to, 1)) return luaL_error(L, "%s", no_memory);
   lua_xmove(L, to, 1);
@@ -198,18 +201,29 @@ static int finish_call(lua_State *L, int status, lua_KContext ctx) {
   return 1;
 }
 
-/* peer:call(method, params, options).
- * stack: [peer method params? options?] -> [result] */
-static int call(lua_State *L) {
+typedef int (*ask_fn)(mrpc_peer *peer, const char *method, const char *params,
+                      double timeout, mrpc_answer_fn fn, void *ud, int64_t *id);
+
+/* stack: [peer method params? options?] -> [result] */
+static int ask(lua_State *L, ask_fn fn) {
   const mrpc_lua_peer *p = mrpc_lua_peer_check_usable(L, 1);
   const char *method = mrpc_message_check(L, 2);
   double seconds = check_options(L, 4);
   mrpc_task *task = mrpc_task_check_wait(L);
   const char *params = write_params(L);
-  int rc = mrpc_peer_call(p->peer, method, params, seconds, on_answer, task,
-                          &task->asked);
+  int rc = fn(p->peer, method, params, seconds, on_answer, task, &task->asked);
   if (rc) return raise_unsent(L, rc);
   return mrpc_task_park(L, give_up, p->peer, finish_call, 0);
+}
+
+/* peer:call(method, params, options).
+ * stack: [peer method params? options?] -> [result] */
+static int call(lua_State *L) {
+  return ask(L, mrpc_peer_call);
+}
+
+int mrpc_ask_tell(lua_State *L) {
+  return ask(L, mrpc_peer_tell);
 }
 
 /* peer:notify(method, params). stack: [peer method params?] -> [] */

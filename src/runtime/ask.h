@@ -17,4 +17,9 @@ const char *mrpc_message_check(lua_State *L, int index);
  * runtime's scratch buffer. */
 const mrpc_buf *mrpc_message_write(lua_State *L, int index);
 
+/* A notification to a peer that answers what it has taken (HTTP): waits for
+ * that, as peer:call for its result.
+ * stack: [peer method params? options?] -> [nil] */
+int mrpc_ask_tell(lua_State *L);
+
 #endif

@@ -8,6 +8,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "runtime/ask.h"
 #include "runtime/callback.h"
 #include "runtime/embedded.h"
 #include "runtime/error.h"
@@ -244,8 +245,9 @@ static int own(lua_State *L) {
 
 void mrpc_dial_open(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"open", open_link}, {"usable", usable}, {"constants", constants},
-      {"own", own},        {"part", part},     {NULL, NULL}};
+      {"open", open_link}, {"usable", usable},      {"constants", constants},
+      {"own", own},        {"tell", mrpc_ask_tell}, {"part", part},
+      {NULL, NULL}};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, lift_anchor);
   lua_setfield(L, -2, "__gc");

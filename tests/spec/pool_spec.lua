@@ -1,4 +1,5 @@
 -- rpc.connect over HTTP: several connections, each with one call at a time.
+local uv = require "luv"
 local support = require "support"
 local files, loop = support.files, support.loop
 local side = require "support.front"
@@ -180,6 +181,48 @@ describe("rpc.connect over HTTP", function()
       assert.equal("The peer went away: it was closed", answers[i]().result.message)
     end
     backend:wait_log("cancelled  tag=last")
+  end)
+
+  it("notifies in order, and hears of refusals", function()
+    local backend = support.serve({ ["note.lua"] = [[
+      return function(i) rpc.log.info("note", { i = i }) rpc.sleep(0.5) rpc.log.info("end") end
+    ]] }, { listen = { HTTP } })
+    local self = front(backend.urls[1])
+    run(self, "for i = 1, 4 do c:notify('note', { i }) end")
+    local past
+    for i = 1, 4 do
+      local line
+      line, past = backend:wait_log("info  note", nil, past)
+      assert.matches("i=" .. i, line, 1, true)
+    end
+    assert.equal(-32057, try(front(backend.urls[1] .. "/nowhere", "{ timeout = 1 }"),
+      "c:notify('note')").code)
+  end)
+
+  it("sends nothing behind a notification that isn't taken", function()
+    -- A server that never answers what comes first.
+    local server, seen = uv.new_tcp(), {}
+    server:bind("127.0.0.1", 0)
+    server:listen(16, function()
+      local tcp, text = uv.new_tcp(), ""
+      server:accept(tcp)
+      tcp:read_start(function(err, data)
+        if err or not data then return tcp:close() end
+        text = text .. data
+        if not text:find("}", 1, true) then return end
+        seen[#seen + 1], text = text, ""
+        if #seen > 1 then
+          tcp:write("HTTP/1.1 200 OK\r\nContent-Length: 36\r\n\r\n" ..
+            '{"jsonrpc":"2.0","id":1,"result":42}')
+        end
+      end)
+    end)
+    local self = front("http://127.0.0.1:" .. server:getsockname().port)
+    local answer = later(self, "try", "c:notify('first', nil, { timeout = 1 })")
+    loop.wait(function() return #seen == 1 end, nil, "the notification")
+    assert.equal(42, run(self, "return c:call('second')"))
+    assert.equal(-32051, answer().result.code)
+    server:close()
   end)
 
   it("calls on_connect when there was no connection before", function()

@@ -19,6 +19,7 @@ static dial dials[DIALS];
 static int count;           /* of the dials that were made */
 static const char *refusal; /* all are refused at once, for this reason */
 static const char *reason;
+static bool is_http; /* so the next connections are */
 
 static int dial_to(void *ud, const char *url, const char *header,
                    mrpc_peer_open_fn on_open, mrpc_peer_fn on_close, void *to) {
@@ -42,9 +43,11 @@ static const mrpc_dialer dialer = {dial_to, dial_error, NULL};
 
 static int make_peer(dial *d) {
   mrpc_framing *framing;
-  mrpc_peer_config config = {
-      .env = S.env, .dispatch = S.dispatch, .transport = "tcp"};
-  int rc = mrpc_framing_line(S.env, NULL, &framing);
+  mrpc_peer_config config = {.env = S.env,
+                             .dispatch = S.dispatch,
+                             .transport = is_http ? "http" : "tcp"};
+  int rc = is_http ? mrpc_framing_http_client(S.env, NULL, "x", "/", &framing)
+                   : mrpc_framing_line(S.env, NULL, &framing);
   return rc ? rc : mrpc_peer_new(&config, framing, &d->peer);
 }
 
@@ -96,6 +99,13 @@ static void answer(int i, int id, const char *result) {
   if (dials[i].peer) mrpc_peer_recv(dials[i].peer, text, strlen(text));
 }
 
+static void answer_http(int i, const char *status, const char *body) {
+  char text[200];
+  snprintf(text, sizeof text, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s",
+           status, strlen(body), body);
+  if (dials[i].peer) mrpc_peer_recv(dials[i].peer, text, strlen(text));
+}
+
 static void end_all(void) {
   for (int i = 0; i < count; i++) {
     if (dials[i].on_open) refuse_dial(i, "the end");
@@ -115,6 +125,9 @@ static const char text[] =
     "function M.again()\n"
     "  return c:call('m', nil, { timeout = 3, idempotent = true })\n"
     "end\n"
+    "function M.web() c = rpc.connect('http:x', { connections = 2 })\n"
+    "  return c.transport end\n"
+    "function M.note() return c:notify('n', nil, { timeout = 3 }) end\n"
     "function M.drop() c = nil collectgarbage() collectgarbage() end\n"
     "return M\n";
 
@@ -123,6 +136,7 @@ static int begin(const mrpc_env_config *memory) {
   memset(dials, 0, sizeof dials);
   count = 0;
   refusal = reason = NULL;
+  is_http = false;
   S.dialer = &dialer;
   fake_put(&S.f, "init.lua", text);
   int rc = stage_open(&S, memory);
@@ -229,6 +243,40 @@ static void test_retry(void) {
   finish();
 }
 
+/* One exchange at a time on each of two connections; the third waits. */
+static void test_pool(void) {
+  begin(NULL);
+  is_http = true;
+  stage_call(&S, "web");
+  open_dial(0);
+  HEARD("\"result\":\"http\"", "the first is open");
+  stage_call(&S, "call");
+  ok(strstr(said(0), "\"method\":\"m\"") != NULL, "a call takes it");
+  stage_call(&S, "note");
+  ok(count == 2, "what comes then dials another");
+  stage_call(&S, "call");
+  ok(count == 2, "but no more than are allowed");
+  open_dial(1);
+  turn();
+  ok(strstr(said(1), "\"method\":\"n\"") != NULL, "a notification takes it");
+  answer_http(1, "204 No Content", "");
+  HEARD("\"result\":null", "it is taken");
+  ok(strstr(said(1), "\"method\":\"m\"") != NULL, "the next follows");
+  answer_http(1, "200 OK", "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":8}");
+  HEARD("\"result\":8", "and is answered, before the first");
+  stage_call(&S, "note");
+  answer_http(1, "401 Unauthorized", "no");
+  HEARD("-32057", "a notification that is refused");
+  stage_pass(&S, 4);
+  ok(mrpc_peer_is_done(dials[0].peer), "a call that times out ends its own");
+  end_dial(0, "");
+  end_dial(1, "");
+  stage_call(&S, "call");
+  stage_pass(&S, 0.3);
+  ok(count == 3, "the next dials again");
+  finish();
+}
+
 /* A client that goes with its file, with who holds it, and with the runtime. */
 static void test_ends(void) {
   begin(NULL);
@@ -289,13 +337,40 @@ static void without_memory(oom *o) {
   finish();
 }
 
+static void pool_without_memory(oom *o) {
+  mrpc_env_config config = {.alloc = oom_alloc, .alloc_ud = o};
+  if (begin(&config) == MRPC_OK) {
+    is_http = true;
+    stage_call(&S, "web");
+    if (count) open_dial(0);
+    turn();
+    stage_call(&S, "call");
+    stage_call(&S, "note");
+    stage_call(&S, "again");
+    if (count > 1 && dials[1].on_open) open_dial(1);
+    turn();
+    said(0);
+    answer_http(0, "200 OK", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":7}");
+    turn();
+    said(1);
+    answer_http(1, "204 No Content", "");
+    turn();
+    if (count && dials[0].peer) end_dial(0, "pulled");
+    stage_pass(&S, 4.5);
+  }
+  finish();
+}
+
 int main(void) {
   test_call();
   test_refusals();
   test_return();
   test_retry();
+  test_pool();
   test_ends();
   oom_each("connect", without_memory, false);
   oom_each("connect, all from one on", without_memory, true);
+  oom_each("pool", pool_without_memory, false);
+  oom_each("pool, all from one on", pool_without_memory, true);
   return tap_finish();
 }
