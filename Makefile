@@ -39,8 +39,8 @@ CPPFLAGS = -Isrc -I$(B)/gen -D_GNU_SOURCE \
 CFLAGS = -std=c11 -g $(OPT_$(BUILD)) $(WARN) -MMD -MP \
   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
 static = $(addprefix -l:,$(addsuffix .a,$(1)))
-LUALIBS = -Wl,--whole-archive $(call static,liblua5.4) \
-  -Wl,--no-whole-archive $(call static,liblua5.4-cjson liblua5.4-luv)
+LUALIBS = -Wl,--whole-archive,-l:liblua5.4.a,--no-whole-archive \
+  $(call static,liblua5.4-cjson liblua5.4-luv)
 WSLAY_A := $(wildcard $(shell $(CC) -print-file-name=libwslay.a))
 LIBS = $(LUALIBS) $(call static,libuv_a libcrypto) \
   $(if $(WSLAY_A),-l:libwslay.a,-lwslay) \
@@ -90,9 +90,7 @@ fuzz test-clients: all
 bench: all
 	scripts/bench/run $(B)
 install: all
-	install -D build/moonrpc $(DESTDIR)$(PREFIX)/bin/moonrpc
-	install -Dm644 build/libmoonrpc.a $(DESTDIR)$(PREFIX)/lib/libmoonrpc.a
-	install -Dm644 src/moonrpc.h $(DESTDIR)$(PREFIX)/include/moonrpc.h
+	$(Q)scripts/install '$(DESTDIR)' '$(PREFIX)' '$(LDFLAGS) $(LIBS)'
 clean:
 	rm -rf build
 .PHONY: all run units test check fuzz bench test-clients install clean

@@ -485,11 +485,29 @@ uint32_t mrpc_runtime_slice(const mrpc_runtime *runtime);
  * Serves a directory of methods on any number of addresses, and calls other
  * servers. A host belongs to the thread that runs its loop.
  *
- *   mrpc_host_config_init(&config); config.env = env; config.methods = "api";
- *   mrpc_host_new(&config, &host);
- *   mrpc_host_listen(host, "http://127.0.0.1:4000");
- *   mrpc_host_run(host);            -- or mrpc_host_step once a frame
- *   mrpc_host_free(host);
+ *   #include <moonrpc.h>
+ *   #include <signal.h>
+ *   #include <stdio.h>
+ *
+ *   int main(void) {
+ *     mrpc_env_config env_config = {0};
+ *     mrpc_host_config config;
+ *     mrpc_host *host;
+ *     signal(SIGPIPE, SIG_IGN); // who goes away mustn't take us along
+ *     mrpc_host_config_init(&config);
+ *     config.methods = "methods";
+ *     if (mrpc_env_new(&env_config, &config.env)) return 1;
+ *     int rc = mrpc_host_new(&config, &host);
+ *     if (!rc) rc = mrpc_host_listen(host, "http://127.0.0.1:4000");
+ *     if (!rc) rc = mrpc_host_run(host); // or mrpc_host_step once a frame
+ *     if (rc) fprintf(stderr, "%s: %s\n", mrpc_strerror(rc),
+ *                     mrpc_host_error(host));
+ *     mrpc_host_free(host);
+ *     mrpc_env_free(config.env);
+ *     return rc != 0;
+ *   }
+ *
+ *   cc main.c $(pkg-config --cflags --libs moonrpc)
  *
  * Addresses: http://host:port[/path], http+unix:/path, tcp://host:port,
  * unix:/path, stdio:; the last three take ?framing=line or ?framing=header.
@@ -548,7 +566,8 @@ int mrpc_host_config_read(mrpc_host_config *config, const char *path,
 void mrpc_host_config_clear(mrpc_host_config *config);
 
 /* MRPC_ESIGPIPE where the signal SIGPIPE isn't ignored or handled: a write to
- * a peer that has gone would end the process. */
+ * a peer that has gone would end the process. `out` is NULL after a failure;
+ * what is asked of that answers MRPC_EINVAL. */
 int mrpc_host_new(const mrpc_host_config *config, mrpc_host **out);
 /* Closes everything at once and runs the loop until that is done; not to be
  * called from a callback of the host or the loop. */

@@ -173,6 +173,7 @@ int mrpc_host_connect(mrpc_host *host, const char *url,
                       mrpc_peer_open_fn on_open, mrpc_peer_fn on_close,
                       void *ud) {
   client c = {.on_open = on_open, .on_close = on_close, .ud = ud};
+  if (!host) return MRPC_EINVAL;
   return connect_to(host, url, "", &c);
 }
 

@@ -30,7 +30,7 @@ int mrpc_host_fail(mrpc_host *host, int code, const char *format, ...) {
 }
 
 const char *mrpc_host_error(const mrpc_host *host) {
-  return host->error;
+  return host ? host->error : "there is no host";
 }
 
 void *mrpc_host_ud(const mrpc_host *host) {
@@ -160,6 +160,7 @@ static int make_parts(mrpc_host *host, const mrpc_host_config *config) {
 }
 
 int mrpc_host_new(const mrpc_host_config *config, mrpc_host **out) {
+  *out = NULL;
   if (!config->env) return MRPC_EINVAL;
   if (!is_sigpipe_handled()) return MRPC_ESIGPIPE;
   mrpc_host *host = mrpc_mem_new(&config->env->mem, sizeof *host);
@@ -203,6 +204,7 @@ void mrpc_host_free(mrpc_host *host) {
 /* Addresses. */
 
 int mrpc_host_listen(mrpc_host *host, const char *url) {
+  if (!host) return MRPC_EINVAL;
   if (host->state >= MRPC_HOST_DRAINING)
     return mrpc_host_fail(host, MRPC_ESTATE, "the host is ending");
   int rc = mrpc_endpoint_new(host, url);
@@ -273,6 +275,7 @@ static void on_exit_asked(int code, void *ud) {
 }
 
 int mrpc_host_start(mrpc_host *host) {
+  if (!host) return MRPC_EINVAL;
   if (host->state != MRPC_HOST_NEW) return MRPC_OK;
   start_sampler(host);
   host->state = MRPC_HOST_LOADING;

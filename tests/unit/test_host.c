@@ -288,8 +288,24 @@ static void test_sigpipe(void) {
   signal(SIGPIPE, SIG_DFL);
   ok(make(&w, &config) == MRPC_ESIGPIPE, "no host where SIGPIPE would kill");
   signal(SIGPIPE, SIG_IGN);
-  w.host = NULL;
   unmake(&w, "SIGPIPE");
+}
+
+/* Who doesn't look at what mrpc_host_new gave is told, and lives. */
+static void test_no_host(void) {
+  mrpc_host_config config;
+  mrpc_host *host = (mrpc_host *)&config;
+  mrpc_host_config_init(&config);
+  ok(mrpc_host_new(&config, &host) == MRPC_EINVAL && !host,
+     "no host without an environment");
+  ok(mrpc_host_listen(host, "tcp://127.0.0.1:0") == MRPC_EINVAL &&
+         mrpc_host_connect(host, "tcp://127.0.0.1:1", on_open, NULL, NULL) ==
+             MRPC_EINVAL &&
+         mrpc_host_start(host) == MRPC_EINVAL &&
+         mrpc_host_run(host) == MRPC_EINVAL &&
+         mrpc_host_step(host, 0) == MRPC_EINVAL,
+     "nothing is done without a host");
+  is_str(mrpc_host_error(host), "there is no host", "and this is why");
 }
 
 int main(void) {
@@ -301,6 +317,7 @@ int main(void) {
   test_given_loop();
   test_scripts();
   test_sigpipe();
+  test_no_host();
   oom_each("a host that listens and connects", make_without_memory, false);
   oom_each("the same for good", make_without_memory, true);
   rmdir(dir);
