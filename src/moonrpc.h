@@ -290,7 +290,10 @@ typedef struct mrpc_peer_config {
   mrpc_peer_fn on_wake;      /* there is output, or wants_read or is_done
                                 changed, outside of recv, eof and drain; often
                                 in the midst of an answer: take output, or make
-                                a note, but don't free the peer from here */
+                                a note, but don't free the peer from here. From
+                                inside of recv, too, before a message of ours
+                                is refused because more than limits.output is
+                                held: what is sent from here makes room */
   bool reject_duplicate_ids; /* refuse an id that is in flight */
   bool explain;              /* tell the other side what was wrong with its
                                 message, in the error's data */
@@ -346,8 +349,8 @@ typedef void (*mrpc_answer_fn)(mrpc_peer *peer, const mrpc_answer *answer,
  * object, or NULL. `timeout` in seconds; 0: limits.wait. `id`, which may be
  * NULL, becomes what mrpc_peer_cancel asks for; it is never 0. MRPC_ESTATE
  * where the transport can't carry it or the peer has ended; MRPC_ELIMIT while
- * more than limits.output is held for it, since it doesn't read, or
- * limits.in_flight calls wait for its answers. */
+ * more than limits.output is held for it though on_wake was asked to take it,
+ * or limits.in_flight calls wait for its answers. */
 int mrpc_peer_call(mrpc_peer *peer, const char *method, const char *params,
                    double timeout, mrpc_answer_fn fn, void *ud, int64_t *id);
 /* Gives up a call of ours: its function isn't called any more, and the other

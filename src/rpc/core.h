@@ -206,6 +206,8 @@ void mrpc_peer_warn(mrpc_peer *peer, mrpc_warning kind, const char *what,
                     const char *why);
 /* Runs on_wake, unless the embedder is the one who called. */
 void mrpc_peer_wake(mrpc_peer *peer);
+/* Runs it whoever called, so that output is taken now. */
+void mrpc_peer_ask(mrpc_peer *peer);
 /* Forgets what was received and not taken. */
 void mrpc_peer_clear_rest(mrpc_peer *peer);
 /* Takes what was held back, as far as the limits let it. */
@@ -226,6 +228,9 @@ void mrpc_open_end(mrpc_peer *peer);
 
 /* Of output.c. */
 
+/* May something be said unasked? The embedder is asked to take what is over
+ * the limit first. MRPC_ELIMIT. */
+int mrpc_output_make_room(mrpc_peer *peer);
 /* Sends a message of ours even beyond the limit: for what is bounded by
  * itself. MRPC_ESTATE, MRPC_ENOMEM. */
 int mrpc_output_push(mrpc_peer *peer, const char *json, size_t len);

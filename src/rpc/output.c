@@ -45,10 +45,18 @@ bool mrpc_peer_is_choked(const mrpc_peer *peer) {
   return peer->is_choked;
 }
 
-/* What we say unasked is bounded by one message beyond limits.output. */
+/* What we say unasked is bounded by one message beyond limits.output. A method
+ * may say much before its caller's recv returns, or the loop turns: that alone
+ * doesn't mean that the other side doesn't read. */
+int mrpc_output_make_room(mrpc_peer *peer) {
+  if (!peer->is_choked || !mrpc_peer_can_push(peer)) return MRPC_OK;
+  if (!peer->is_waking) mrpc_peer_ask(peer);
+  return mrpc_output_held(peer) > peer->limits.output ? MRPC_ELIMIT : MRPC_OK;
+}
+
 int mrpc_peer_push(mrpc_peer *peer, const char *json, size_t len) {
-  if (peer->is_choked && mrpc_peer_can_push(peer)) return MRPC_ELIMIT;
-  return mrpc_output_push(peer, json, len);
+  int rc = mrpc_output_make_room(peer);
+  return rc ? rc : mrpc_output_push(peer, json, len);
 }
 
 /* All or nothing of a message of the batch. */

@@ -4,7 +4,8 @@
  * message, as far as the limits let them; what they hold back stays in `rest`
  * until calls have ended or output has left. `is_busy` marks that one of the
  * embedder's own calls is on the stack: it sees afterwards what has changed,
- * so on_wake is for all other times.
+ * so on_wake is for all other times, but for output that grows too long
+ * meanwhile (see output.c).
  *
  * Nothing in here calls back into handlers from inside an answer: what an
  * answer makes possible (more input, the end for lack of memory) is put off
@@ -64,7 +65,11 @@ void mrpc_peer_changed(mrpc_peer *peer) {
 }
 
 void mrpc_peer_wake(mrpc_peer *peer) {
-  if (peer->is_busy || !peer->on_wake) return;
+  if (!peer->is_busy) mrpc_peer_ask(peer);
+}
+
+void mrpc_peer_ask(mrpc_peer *peer) {
+  if (!peer->on_wake) return;
   bool was_waking = peer->is_waking;
   peer->is_waking = true;
   peer->on_wake(peer, peer->ud);

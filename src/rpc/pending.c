@@ -99,14 +99,16 @@ static int write_message(mrpc_buf *text, const char *method, const char *params,
   return text->err;
 }
 
-/* The framing has copied the text when the embedder hears of it, who may send
- * another message from there. */
+/* The embedder, who may send another message when he hears of output, hears of
+ * it before the text is written or after the framing has copied it. */
 static int send(mrpc_peer *peer, const char *method, const char *params,
                 int64_t id) {
   mrpc_buf *text = &peer->dispatch->scratch;
+  int rc = mrpc_output_make_room(peer);
+  if (rc) return rc;
   mrpc_buf_truncate(text, 0);
-  int rc = write_message(text, method, params, id);
-  if (rc == MRPC_OK) rc = mrpc_peer_push(peer, text->data, text->len);
+  rc = write_message(text, method, params, id);
+  if (rc == MRPC_OK) rc = mrpc_output_push(peer, text->data, text->len);
   mrpc_buf_truncate(text, 0);
   mrpc_buf_relax(text, KEEP_TEXT);
   return rc;

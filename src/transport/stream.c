@@ -237,33 +237,40 @@ static ssize_t write_now(mrpc_conn *s, const char *bytes, size_t len) {
   return n == UV_EAGAIN ? 0 : n;
 }
 
-/* Sends what there is, as far as the socket takes it. False: it is dead. The
- * peer may move what is left when it hears of progress, so libuv gets its
- * pointer afterwards. */
-static bool flush(mrpc_conn *s) {
+/* Sends what there is, as far as the socket takes it. False: it is dead. */
+static bool send_now(mrpc_conn *s) {
   const char *bytes;
   size_t len;
   while (!s->writing && (len = mrpc_peer_output(s->peer, &bytes)) > 0) {
     ssize_t n = write_now(s, bytes, len);
     if (n < 0) return false;
     if (n > 0) mrpc_peer_sent(s->peer, (size_t)n);
-    if ((size_t)n == len) continue;
-    len = mrpc_peer_output(s->peer, &bytes);
-    if (len && write_later(s, bytes, len)) return false;
+    if ((size_t)n < len) break;
   }
   return true;
 }
 
+/* The peer may have moved what is left when it heard of progress, so libuv
+ * gets its pointer afterwards. */
+static bool flush(mrpc_conn *s) {
+  const char *bytes;
+  if (!send_now(s)) return false;
+  if (s->writing) return true;
+  size_t len = mrpc_peer_output(s->peer, &bytes);
+  return len == 0 || write_later(s, bytes, len) == 0;
+}
+
 /* What is said within one turn of the loop may be more than the peer holds. It
  * is sent as far as the socket takes it, so that who does read isn't taken for
- * one who doesn't; settle sees what became of it. */
+ * one who doesn't; libuv gets nothing yet, since it would go on with that in
+ * the next turn only. Settle sees what became of it. */
 void mrpc_conn_wake(mrpc_peer *peer, void *stream) {
   mrpc_conn *s = stream;
   if (s->closing) return;
   if (mrpc_list_is_empty(&s->woken))
     mrpc_list_insert(&s->loop->woken, &s->woken);
   if (!s->finishing && !s->broken && s->peer && mrpc_peer_is_choked(peer))
-    (void)flush(s);
+    (void)send_now(s);
 }
 
 /* The end. */

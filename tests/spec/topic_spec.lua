@@ -85,4 +85,17 @@ describe("a topic", function()
     end
     assert.equal(#all, speaker:result("count"))
   end)
+
+  for i, framing in ipairs { "ws", "line", "line" } do
+    it("keeps who reads and publishes much himself: " .. LISTEN[i], function()
+      local server = serve "{ limits = { output = 65536 } }"
+      local there = client.open(server.urls[i], framing)
+      assert.is_true(there:result("follow"))
+      there.session:send(client.request("burst", "[9, 15000]", 1))
+      for _ = 1, 9 do
+        assert.matches('^{"jsonrpc":"2.0","method":"item"', (there.session:next()))
+      end
+      assert.equal('{"jsonrpc":"2.0","result":1,"id":1}', there.session:next())
+    end)
+  end
 end)

@@ -116,6 +116,57 @@ static void choked(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+enum { FLOOD = 10 };
+
+/* Says much before its caller's recv has returned. How often it could. */
+static void flood(mrpc_call *call, void *ud) {
+  int *told = ud;
+  *told = 0;
+  for (int i = 0; i < FLOOD; i++)
+    *told += mrpc_peer_notify(mrpc_call_peer(call), "note", NULL) == MRPC_OK;
+  mrpc_call_reply(call, "true", 4);
+}
+
+static void take_output(mrpc_peer *peer, void *ud) {
+  ((talk *)ud)->wakes++;
+  if (peer == ((talk *)ud)->peer) talk_flush(ud);
+}
+
+#define NOTED "{\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n"
+
+/* What is said within one recv, to a peer that reads. */
+static void flooded(void) {
+  talk t = {.limits.output = 100};
+  mrpc_framing *framing;
+  int told = 0;
+  if (talk_start(&t) || mrpc_framing_line(t.env, &t.limits, &framing)) abort();
+  t.config = (mrpc_peer_config){.env = t.env,
+                                .dispatch = t.dispatch,
+                                .limits = &t.limits,
+                                .on_wake = take_output,
+                                .ud = &t};
+  if (mrpc_peer_new(&t.config, framing, &t.peer)) abort();
+  mrpc_dispatch_add(t.dispatch, "flood", flood, &told);
+  talk_say(&t, REQ("flood", "[]", "1") "\n");
+  ok(told == FLOOD, "all is said to who reads: %d", told);
+  ok(t.wakes > 0 && t.wakes < FLOOD, "who was asked to take it: %u", t.wakes);
+  is_str(talk_take(&t),
+         NOTED NOTED NOTED NOTED NOTED NOTED NOTED NOTED NOTED NOTED RES(
+             "true", "1") "\n",
+         "in its order");
+  t.is_stuck = true;
+  talk_say(&t, REQ("flood", "[]", "2") "\n");
+  ok(told == 3, "to who doesn't read one message more than the limit: %d",
+     told);
+  ok(mrpc_peer_output(t.peer, &(const char *){NULL}) > 100, "which is held");
+  mrpc_peer_sent(t.peer, strlen(NOTED));
+  ok(mrpc_peer_notify(t.peer, "note", NULL) == MRPC_ELIMIT, "it is full");
+  mrpc_peer_sent(t.peer, strlen(NOTED) * 2);
+  ok(mrpc_peer_notify(t.peer, "note", NULL) == MRPC_OK, "until it reads");
+  t.is_stuck = false;
+  ok(talk_end(&t), "all memory came back");
+}
+
 static void limited(void) {
   talk t = {.limits.in_flight = 3};
   int a[2] = {0};
@@ -181,6 +232,7 @@ int main(void) {
   silent();
   exchange();
   choked();
+  flooded();
   limited();
   return tap_finish();
 }
