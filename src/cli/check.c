@@ -8,7 +8,9 @@ static int show(mrpc_host *host, const mrpc_report *report, void *ud) {
   (void)ud;
   local_show_faults(report, stdout);
   if (!report->ok) return EXIT_FAULT;
-  printf("%u methods in %u files, no faults\n", report->methods, report->files);
+  printf("%u method%s in %u file%s, no faults\n", report->methods,
+         report->methods == 1 ? "" : "s", report->files,
+         report->files == 1 ? "" : "s");
   return EXIT_DONE;
 }
 

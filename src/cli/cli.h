@@ -31,8 +31,9 @@ extern const command cli_serve, cli_call, cli_listen, cli_bench, cli_check,
 
 /* main.c. */
 
-/* Lets the process have as many descriptors as the system allows. */
-void cli_raise_file_limit(void);
+/* Lets the process have as many descriptors as the system allows, and tells
+ * how many. */
+uint64_t cli_raise_file_limit(void);
 
 /* options.c. */
 
@@ -59,6 +60,8 @@ int cli_options(const command *self, const option_rule *rules, int strict,
 /* Says on stderr what is wrong and how to get help; EXIT_USAGE. */
 int cli_usage(const command *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* --help or -h. */
+bool cli_is_help(const char *arg);
 /* Reads a positive number of seconds. */
 bool cli_seconds(const char *text, double *out);
 

@@ -66,11 +66,12 @@ static void fill_standard(void) {
   if (fd > 2) close(fd);
 }
 
-void cli_raise_file_limit(void) {
+uint64_t cli_raise_file_limit(void) {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return UINT64_MAX;
+  rlim_t before = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  return setrlimit(RLIMIT_NOFILE, &limit) ? before : limit.rlim_max;
 }
 
 int main(int argc, char **argv) {
@@ -80,7 +81,7 @@ int main(int argc, char **argv) {
   struct sigaction action = {.sa_handler = on_pipe, .sa_flags = SA_RESTART};
   sigaction(SIGPIPE, &action, NULL);
   if (found) return found->run(found, argc - 1, argv + 1);
-  if (!strcmp(name, "--help") || !strcmp(name, "help")) return help(argc, argv);
+  if (cli_is_help(name) || !strcmp(name, "help")) return help(argc, argv);
   if (!strcmp(name, "--version")) {
     printf("moonrpc %s\n", MRPC_VERSION);
     return EXIT_DONE;

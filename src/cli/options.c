@@ -23,6 +23,10 @@ bool cli_seconds(const char *text, double *out) {
   return end != text && *end == '\0' && *out > 0 && *out < 1e9;
 }
 
+bool cli_is_help(const char *arg) {
+  return !strcmp(arg, "--help") || !strcmp(arg, "-h");
+}
+
 /* The rule of an argument, with its value if that stands in the same word. */
 static const option_rule *find_rule(const option_rule *rules, const char *arg,
                                     const char **value) {
@@ -61,7 +65,7 @@ int cli_options(const command *self, const option_rule *rules, int strict,
   for (; at < count && strcmp(argv[at], "--") != 0; at++) {
     const char *value = NULL;
     const option_rule *rule = find_rule(rules, argv[at], &value);
-    if (!strcmp(argv[at], "--help") && left <= strict) {
+    if (cli_is_help(argv[at]) && left <= strict) {
       printf("usage: moonrpc %s", self->help);
       return CLI_HELP_SHOWN;
     }

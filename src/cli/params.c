@@ -59,20 +59,29 @@ static char *make_text(mrpc_env *env, int count, char **args, bool named) {
   return NULL;
 }
 
-static int count_named(int count, char **args) {
-  int named = 0;
-  for (int i = 0; i < count; i++)
-    if (name_len(args[i])) named++;
-  return named;
+/* The first argument that has a name, or has none; `count` if none is so. */
+static int find_arg(int count, char **args, bool named) {
+  int at = 0;
+  while (at < count && (name_len(args[at]) > 0) != named) at++;
+  return at;
+}
+
+static int refuse_mixed(const command *self, const char *named,
+                        const char *bare) {
+  return cli_usage(self,
+                   "all arguments have names or none has: %s does, %s doesn't; "
+                   "the string is written '\"%s\"'",
+                   named, bare, named);
 }
 
 int params_make(const command *self, mrpc_env *env, int count, char **args,
                 char **out) {
-  int named = count_named(count, args);
+  int named = find_arg(count, args, true);
+  int bare = find_arg(count, args, false);
   *out = NULL;
-  if (named && named != count)
-    return cli_usage(self, "arguments are either all named or all not");
+  if (named < count && bare < count)
+    return refuse_mixed(self, args[named], args[bare]);
   if (!count) return EXIT_DONE;
-  *out = make_text(env, count, args, named > 0);
+  *out = make_text(env, count, args, named < count);
   return *out ? EXIT_DONE : EXIT_FAULT;
 }

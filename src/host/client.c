@@ -3,6 +3,7 @@
  * Connections that we open: an address becomes a stream, its framing and a
  * peer whose calls both sides may make. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "framing/stream.h"
@@ -70,6 +71,12 @@ static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
   return rc;
 }
 
+/* Servers like to say the status again. */
+static const char *without_status(const char *said, int status) {
+  char *end;
+  return strtol(said, &end, 10) == status && *end == ' ' ? end + 1 : said;
+}
+
 /* Leaves what was wrong with the connection in the host's error. */
 static void explain(const client *c, const mrpc_conn *conn) {
   const mrpc_framing *f = mrpc_peer_framing(conn->peer);
@@ -89,7 +96,7 @@ static void explain(const client *c, const mrpc_conn *conn) {
     mrpc_host_fail(c->host, MRPC_OK, "%s", "");
   else if (status >= 300)
     mrpc_host_fail(c->host, MRPC_OK, "%s: %s, status %d%s%s", url, f->error,
-                   status, *said ? ": " : "", said);
+                   status, *said ? ": " : "", without_status(said, status));
   else
     mrpc_host_fail(c->host, MRPC_OK, "%s: %s", url, f->error);
 }

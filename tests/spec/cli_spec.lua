@@ -184,6 +184,13 @@ describe("moonrpc check", function()
     assert.equal(0, (check {}))
   end)
 
+  it("counts one as one", function()
+    local dir = files.temp { ["a.lua"] = "return function() end" }
+    assert.same({ 0, "1 method in 1 file, no faults\n", "" }, { run("check", dir) })
+    files.write(dir .. "/b.lua", "return { c = print }")
+    assert.same({ 0, "2 methods in 2 files, no faults\n", "" }, { run("check", dir) })
+  end)
+
   it("names file and line of every fault", function()
     local code, text = check {
       ["good.lua"] = "return {}",

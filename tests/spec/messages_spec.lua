@@ -111,7 +111,39 @@ describe("a slip on the command line", function()
   end)
 end)
 
+describe("arguments of which some have names", function()
+  it("are told with the two that don't go together, and the way out", function()
+    for _, command in ipairs { "call", "bench", "listen" } do
+      local url = command == "listen" and "tcp://127.0.0.1:1" or "http://127.0.0.1:1"
+      local code, _, err = program.run { command, url, "m", "1", "lua", "x=2" }
+      assert.equal(2, code)
+      holds(err, "all arguments have names or none has: x=2 does, 1 doesn't; "
+        .. [[the string is written '"x=2"']])
+    end
+  end)
+
+  it("may hold an equals sign all the same", function()
+    local self = support.serve(METHODS)
+    local _, out = program.run { "call", self.urls[1], "echo", "lua", '"x=2"', "[1" }
+    assert.equal('["lua","x=2","[1"]\n', out)
+    local _, help = program.run { "call", "--help" }
+    holds(help, [['"x=2"']], "'[1'")
+  end)
+end)
+
 describe("moonrpc help", function()
+  it("is there for -h too", function()
+    for _, command in ipairs { "serve", "call", "listen", "bench", "check", "methods", "status" } do
+      local _, shown = program.run { command, "--help" }
+      assert.same({ 0, shown, "" }, { program.run { command, "-h" } }, command)
+    end
+    local _, shown = program.run { "--help" }
+    assert.same({ 0, shown, "" }, { program.run { "-h" } })
+    local self = support.serve(METHODS)
+    local _, out = program.run { "call", self.urls[1], "echo", "-h" }
+    assert.equal('["-h"]\n', out)
+  end)
+
   it("shows a command's help", function()
     local _, shown = program.run { "serve", "--help" }
     assert.same({ 0, shown, "" }, { program.run { "help", "serve" } })
@@ -135,6 +167,14 @@ describe("a hint", function()
     local code, _, err = program.run { "methods", support.serve(METHODS).urls[1] }
     assert.equal(1, code)
     holds(err, "-32601", "only with --dev", "admin = true", "owner")
+  end)
+
+  it("shows a server's refusal with one status", function()
+    local self = support.serve(METHODS, { listen = { "http://127.0.0.1:0/rpc" } })
+    for _, url in ipairs { self.urls[1] .. "/x", (self.urls[1]:gsub("^http", "ws") .. "/x") } do
+      local _, _, err = program.run { "call", url, "get_data" }
+      holds(err, ", status 404: no endpoint of this path")
+    end
   end)
 
   it("shows what a refusing server says", function()
