@@ -65,11 +65,20 @@ local function rest(state, link)
   rpc.spawn(reap, setmetatable({ state }, { __mode = "v" }))
 end
 
-local function wake_idle(state)
-  while #state.idle > 0 do
-    local link = table.remove(state.idle)
-    if dial.usable(link.raw) then return link end
-    close(state, link)
+-- A server may still be at work on a notification that it has taken, and would
+-- take the end of its connection for ours. So a connection that has carried one
+-- (it is told) carries no calls, which may be given up.
+local function wake_idle(state, is_call)
+  for i = #state.idle, 1, -1 do
+    local link = state.idle[i]
+    if not dial.usable(link.raw) then
+      close(state, link)
+    elseif not (is_call and link.is_told) then
+      return table.remove(state.idle, i)
+    end
+  end
+  if is_call and state.count >= state.options.connections and state.idle[1] then
+    close(state, state.idle[1])
   end
   return nil
 end
@@ -78,7 +87,8 @@ local open_more
 
 -- A link is free, or can't be used any more.
 local function give_back(state, link)
-  if state.ended or not dial.usable(link.raw) then
+  local is_awaited = state.waiting.count > 0
+  if state.ended or not dial.usable(link.raw) or (link.is_told and is_awaited) then
     close(state, link)
     open_more(state)
   elseif not queue.let_one_go(state.waiting, link) then
@@ -156,10 +166,10 @@ local Use = { __close = function(use)
   if use.holds then give_back(use.state, use.holds) end
 end }
 
-local function take(use, deadline)
+local function take(use, deadline, is_call)
   local state = use.state
   if state.ended then queue.raise_gone(state.reason) end
-  use.holds = wake_idle(state)
+  use.holds = wake_idle(state, is_call)
   if use.holds then return end
   queue.wait_in(use, state.waiting, deadline, function() open_more(state) end)
   if state.ended then
@@ -187,8 +197,9 @@ function M.go_on() end
 
 function M.use(state, deadline, fn, ...)
   local use <close> = setmetatable({ state = state, why = function() return state.reason end }, Use)
-  take(use, deadline)
+  take(use, deadline, fn ~= M.notify)
   local link = use.holds
+  link.is_told = link.is_told or fn == M.notify
   local ok, result = pcall(fn, link.raw, ...)
   if ok then
     state.failures = 0
@@ -207,8 +218,10 @@ function M.notify(raw, method, params, deadline)
 end
 
 function M.current(state)
-  local link = state.idle[#state.idle]
-  return link and link.raw
+  for i = #state.idle, 1, -1 do
+    if not state.idle[i].is_told then return state.idle[i].raw end
+  end
+  return nil
 end
 
 function M.finish(state, reason)

@@ -199,6 +199,19 @@ describe("rpc.connect over HTTP", function()
       "c:notify('note')").code)
   end)
 
+  it("harms no notification by a call that is given up later", function()
+    for _, options in ipairs { "nil", "{ connections = 1 }" } do
+      local backend = support.serve(side.BACKEND, { listen = { HTTP } })
+      local self = front(backend.urls[1], options)
+      run(self, "c:notify('sleep', { 1, 'note' })")
+      assert.equal(-32051, try(self, "c:call('sleep', { 60, 'call' }, { timeout = 0.1 })").code)
+      backend:wait_log("cancelled  tag=call")
+      run(self, "c:notify('sleep', { 1, 'note' }) c:notify('sleep', { 1, 'note' })")
+      assert.equal(3, run(self, "return c:call('sleep', { 1.5, 3 })"))
+      assert.is_nil(backend.err:find("tag=note", 1, true), backend.err)
+    end
+  end)
+
   it("sends nothing behind a notification that isn't taken", function()
     -- A server that never answers what comes first.
     local server, seen = uv.new_tcp(), {}

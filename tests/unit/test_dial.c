@@ -261,19 +261,23 @@ static void test_pool(void) {
   ok(strstr(said(1), "\"method\":\"n\"") != NULL, "a notification takes it");
   answer_http(1, "204 No Content", "");
   HEARD("\"result\":null", "it is taken");
-  ok(strstr(said(1), "\"method\":\"m\"") != NULL, "the next follows");
-  answer_http(1, "200 OK", "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":8}");
+  ok(mrpc_peer_is_done(dials[1].peer), "which no call may use then");
+  end_dial(1, "");
+  open_dial(2);
+  turn();
+  ok(strstr(said(2), "\"method\":\"m\"") != NULL, "the next has another");
+  answer_http(2, "200 OK", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":8}");
   HEARD("\"result\":8", "and is answered, before the first");
   stage_call(&S, "note");
-  answer_http(1, "401 Unauthorized", "no");
+  answer_http(2, "401 Unauthorized", "no");
   HEARD("-32057", "a notification that is refused");
   stage_pass(&S, 4);
   ok(mrpc_peer_is_done(dials[0].peer), "a call that times out ends its own");
   end_dial(0, "");
-  end_dial(1, "");
+  end_dial(2, "");
   stage_call(&S, "call");
   stage_pass(&S, 0.3);
-  ok(count == 3, "the next dials again");
+  ok(count == 4, "the next dials again");
   finish();
 }
 
