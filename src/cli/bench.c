@@ -23,7 +23,8 @@ typedef struct slot {
 
 struct connection {
   bench *bench;
-  mrpc_peer *peer; /* NULL: not connected */
+  mrpc_peer *peer;  /* NULL: not connected */
+  bool is_answered; /* at least once */
   slot *slots;
 };
 
@@ -145,6 +146,7 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
     b->lost++;
   else if (answer->is_error)
     note_error(b, answer);
+  if (answer->result == MRPC_OK) s->of->is_answered = true;
   if (answer->result == MRPC_OK) histogram_add(&b->latency, now() - s->since);
   if (answer->result != MRPC_ECLOSED && s->waiting == 0 && s->of->peer)
     send(b, s);
@@ -228,6 +230,15 @@ static double milliseconds(const bench *b, double share) {
   return (double)histogram_at(&b->latency, share) / 1e6;
 }
 
+/* A server that takes no more connections leaves them with its kernel, where
+ * they look like any other until nobody answers. */
+static unsigned count_silent(const bench *b) {
+  unsigned count = 0;
+  for (unsigned i = 0; i < b->connections; i++)
+    if (!b->list[i].is_answered) count++;
+  return count;
+}
+
 static int report(const bench *b) {
   double seconds = (double)(b->ended - b->begun) / 1e9;
   uint64_t count = b->latency.count;
@@ -243,10 +254,30 @@ static int report(const bench *b) {
   printf("%-11s p50 %.3f, p99 %.3f, p99.9 %.3f, max %.3f ms\n", "latency",
          milliseconds(b, 0.5), milliseconds(b, 0.99), milliseconds(b, 0.999),
          (double)b->latency.max / 1e6);
+  unsigned silent = count_silent(b);
+  if (silent && count)
+    printf(
+        "%-11s %u connections, of which no call was answered: does the "
+        "server allow so many?\n",
+        "silent", silent);
   fflush(stdout);
   if (*b->first_error) fprintf(stderr, "the first error: %s\n", b->first_error);
   if (count == 0) return session_complain(&b->session, "no call was answered");
-  return b->errors || b->lost ? EXIT_FAULT : EXIT_DONE;
+  return b->errors || b->lost || silent ? EXIT_FAULT : EXIT_DONE;
+}
+
+/* Descriptors for all connections, and some for everything else; programs that
+ * we start take three each. */
+static int check_descriptors(const bench *b, const command *self) {
+  uint64_t has = cli_raise_file_limit();
+  unsigned each = strncmp(b->session.url, "exec", 4) ? 1 : 3;
+  uint64_t needed = (uint64_t)b->connections * each + 32;
+  if (needed <= has) return EXIT_DONE;
+  return cli_usage(self,
+                   "-c %u takes %llu descriptors, and the system allows %llu "
+                   "(ulimit -Hn)",
+                   b->connections, (unsigned long long)needed,
+                   (unsigned long long)has);
 }
 
 static int measure(bench *b) {
@@ -264,7 +295,8 @@ static int run_all(bench *b, const command *self, int argc, char **argv) {
   mrpc_limits limits = {.in_flight = MRPC_UNLIMITED, .output = MRPC_UNLIMITED};
   int code = session_open(&b->session, self, argv[1], &limits, on_signal, b);
   if (code) return code;
-  cli_raise_file_limit();
+  code = check_descriptors(b, self);
+  if (code) return code;
   b->method = argv[2];
   code = params_make(self, b->session.env, argc - 3, argv + 3, &b->params);
   if (code) return code;
@@ -312,8 +344,8 @@ const command cli_bench = {
         "-b it holds the time that the calls before it took. A connection "
         "that\n"
         "the server closes is made again. SIGINT ends it early. Exit codes: 0\n"
-        "all were answered; 1 there were errors; 2 a usage error; 3 the "
-        "server\n"
-        "can't be reached, or went away.\n",
+        "all were answered; 1 there were errors, or connections on which no\n"
+        "call was answered; 2 a usage error, or more connections than the\n"
+        "system allows; 3 the server can't be reached, or went away.\n",
     .run = run,
 };

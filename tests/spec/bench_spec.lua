@@ -90,6 +90,27 @@ describe("moonrpc bench", function()
     assert.equal(1, code)
   end)
 
+  it("counts the connections that the server doesn't take", function()
+    local self = support.serve(METHODS, { config = "{ limits = { connections = 3 } }" })
+    for _, url in ipairs { self.urls[1], (self.urls[1]:gsub("^http", "ws")) } do
+      local code, out, err = run("-c", "5", url, "subtract", "42", "23")
+      assert.same({ 1, "" }, { code, err })
+      assert.is_true(read(out) > 10)
+      assert.matches("\nsilent      2 connections, of which no call was answered", out)
+    end
+  end)
+
+  it("ends at once when the system doesn't allow so many connections", function()
+    local command = ("ulimit -n 100; exec '%s' bench -c %%d '%%s' x"):format(program.path)
+    for url, count in pairs { ["tcp://127.0.0.1:1"] = 69, ["exec:sleep 9"] = 23 } do
+      local code, out, err = program.run({ "-c", command:format(count, url) }, { path = "/bin/sh" })
+      assert.same({ 2, "" }, { code, out })
+      assert.matches(("-c %d takes 101 descriptors, and the system allows 100 "):format(count), err)
+    end
+    assert.equal(3, (program.run({ "-c", command:format(68, "tcp://127.0.0.1:1") },
+      { path = "/bin/sh" })))
+  end)
+
   it("exits with 3 when nobody is there, or nobody any more", function()
     assert.equal(3, (run("tcp://127.0.0.1:1", "x")))
     local self = support.serve(METHODS, { listen = { "tcp://127.0.0.1:0" } })
