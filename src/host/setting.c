@@ -193,11 +193,23 @@ static int read_number(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
   return rc;
 }
 
+/* These blame the caller's message. Internal error says as little as any code
+ * of the host's own, and other protocols' codes may be anywhere. */
+static bool is_blame(int code) {
+  return code == MRPC_PARSE_ERROR ||
+         (code >= MRPC_INVALID_PARAMS && code <= MRPC_INVALID_REQUEST);
+}
+
 static int read_code(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
                      void *to) {
   const mrpc_setting range = {.name = k->name, .min = INT_MIN, .max = INT_MAX};
   int rc = read_number(r, node, &range, to);
-  return rc || *(int *)to ? rc : fail_type(r, k, "a code other than 0");
+  if (!rc && !*(int *)to) return fail_type(r, k, "a code other than 0");
+  if (rc || !is_blame(*(int *)to)) return rc;
+  return fail(r,
+              "%s%s can't be %d, by which JSON-RPC says that the caller's "
+              "message is wrong",
+              r->section, k->name, *(int *)to);
 }
 
 static int read_value(mrpc_reading *r, uint32_t node, const mrpc_setting *k) {

@@ -30,7 +30,8 @@ static void test_all_keys(void) {
       "  duplicate_ids = 'reject',\n"
       "  limits = { message = 4 * 2^20, depth = 1000, batch = false,\n"
       "             handler = 0.5, load = 3, wait = false },\n"
-      "  errors = { busy = -32000, timed_out = 408.0 },\n"
+      "  errors = { busy = -32000, timed_out = 408.0,\n"
+      "             script_limit = -32603 },\n"
       "  http = { path = '/rpc', notification_status = 202,\n"
       "           hosts = { 'a', 'b' }, origins = {} },\n"
       "  websocket = { ping = false, pong = 2.5, binary = true,\n"
@@ -51,6 +52,7 @@ static void test_all_keys(void) {
   ok(c.limits.wait < 0, "false switches a deadline off");
   ok(c.limits.header == 16U << 10, "what isn't named keeps its default");
   ok(c.errors.busy == -32000 && c.errors.timed_out == 408, "errors");
+  ok(c.errors.script_limit == MRPC_INTERNAL_ERROR, "a code that blames nobody");
   ok(c.errors.rate_limited == 0, "a code that isn't named stays");
   is_str(c.http.path, "/rpc", "http.path");
   ok(c.http.notification_status == 202, "http.notification_status");
@@ -174,6 +176,11 @@ static void test_faults(void) {
   refuses("return { errors = { bussy = 1 } }", MRPC_EINVAL,
           "\"errors.bussy\"; the nearest is \"errors.busy\"");
   refuses("return { errors = { busy = 0 } }", MRPC_EINVAL, "other than 0");
+  refuses("return { errors = { busy = -32700 } }", MRPC_EINVAL,
+          "errors.busy can't be -32700");
+  refuses("return { errors = { busy = -32600 } }", MRPC_EINVAL, "-32600");
+  refuses("return { errors = { busy = -32601 } }", MRPC_EINVAL, "-32601");
+  refuses("return { errors = { busy = -32602 } }", MRPC_EINVAL, "-32602");
   refuses("return { errors = { busy = 1.5 } }", MRPC_EINVAL, "whole number");
   refuses("return { errors = { busy = 2^31 } }", MRPC_EINVAL, "errors.busy");
   refuses("return { errors = { busy = '1' } }", MRPC_EINVAL, "whole number");
