@@ -70,6 +70,15 @@ MRPC_INLINE void put_node(mrpc_node *node, uint8_t type, uint8_t flags,
   memcpy(&node->u, &rest, sizeof rest);
 }
 
+/* The second word of a string's node: where it starts. */
+MRPC_INLINE uint64_t start_word(uint32_t start) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  return start;
+#else
+  return (uint64_t)start << 32;
+#endif
+}
+
 /* The offset of p in the text. */
 MRPC_INLINE uint32_t offset(const mrpc_doc *doc, const char *p) {
   return (uint32_t)(p - doc->text);
@@ -105,8 +114,8 @@ MRPC_INLINE const char *special(mrpc_doc *doc, const char *p, const char *end) {
 MRPC_INLINE const char *end_string(const mrpc_doc *doc, const char *start,
                                    const char *p, uint8_t flags,
                                    mrpc_node *node) {
-  put_node(node, MRPC_JSON_STRING, flags, (uint32_t)(p - start), 0);
-  node->u.at.start = offset(doc, start);
+  put_node(node, MRPC_JSON_STRING, flags, (uint32_t)(p - start),
+           start_word(offset(doc, start)));
   return p + 1;
 }
 
@@ -131,10 +140,8 @@ __attribute__((noinline)) static const char *hard_string(mrpc_doc *doc,
 /* A string that begins less than sixteen bytes before the end: those are
  * looked at together with what stands before it. Every message has such a
  * one. */
-__attribute__((noinline)) static const char *late_string(mrpc_doc *doc,
-                                                         const char *start,
-                                                         const char *end,
-                                                         mrpc_node *node) {
+MRPC_INLINE const char *late_string(mrpc_doc *doc, const char *start,
+                                    const char *end, mrpc_node *node) {
   if (MRPC_LIKELY(end - doc->text >= 16)) {
     unsigned hit = mrpc_special16(end - 16) >> (16 - (end - start));
     const char *p = start + (unsigned)__builtin_ctz(hit | 0x10000);
