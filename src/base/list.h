@@ -39,4 +39,11 @@ static inline void mrpc_list_remove(mrpc_link *link) {
   mrpc_list_init(link);
 }
 
+/* Takes a link out of its list, if it is in one, and puts it before `at`. */
+static inline void mrpc_list_move(mrpc_link *at, mrpc_link *link) {
+  link->prev->next = link->next;
+  link->next->prev = link->prev;
+  mrpc_list_insert(at, link);
+}
+
 #endif

@@ -12,15 +12,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/hint.h"
+
 #if defined(__SSE2__) && defined(__x86_64__)
 #define MRPC_SSE2
 #include <emmintrin.h>
 #endif
-
-#define MRPC_LIKELY(x) __builtin_expect(!!(x), 1)
-#define MRPC_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define MRPC_INLINE static inline __attribute__((always_inline))
-#define MRPC_COLD __attribute__((noinline, cold))
 
 /* Eight bytes as a word whose lowest byte is the first. */
 MRPC_INLINE uint64_t mrpc_load8(const char *p) {

@@ -100,7 +100,7 @@ static void garble(const mrpc_batch *batch) {
   mrpc_buf_clear(&text);
 }
 
-static void refuse_parse(mrpc_batch *batch, int rc) {
+MRPC_COLD static void refuse_parse(mrpc_batch *batch, int rc) {
   mrpc_peer *peer = batch->peer;
   if (rc == MRPC_ENOMEM)
     put_no_memory(peer, batch->token);
@@ -179,15 +179,14 @@ static bool keep_text(mrpc_batch *batch) {
 
 /* A new batch goes to the end of the queue, one from there back to its front.
  */
-static void queue(mrpc_batch *batch) {
+MRPC_COLD static void queue(mrpc_batch *batch) {
   mrpc_peer *peer = batch->peer;
   mrpc_link *place = batch->text ? peer->queued.next : &peer->queued;
   if (!batch->text && !keep_text(batch)) {
     mrpc_peer_lose(peer);
     return;
   }
-  mrpc_list_remove(&batch->link);
-  mrpc_list_insert(place, &batch->link);
+  mrpc_list_move(place, &batch->link);
 }
 
 /* Nothing else is left of the message than notifications for methods. */
@@ -223,8 +222,7 @@ static bool must_queue(mrpc_batch *batch) {
 
 void mrpc_batch_run(mrpc_batch *batch) {
   mrpc_peer *peer = batch->peer;
-  mrpc_list_remove(&batch->link);
-  mrpc_list_insert(&peer->batches, &batch->link);
+  mrpc_list_move(&peer->batches, &batch->link);
   batch->is_running = true;
   while (batch->left && !peer->is_lost && !must_queue(batch)) {
     uint32_t node = batch->next;
@@ -234,12 +232,12 @@ void mrpc_batch_run(mrpc_batch *batch) {
   }
   batch->is_running = false;
   if (peer->is_lost) return;
-  if (batch->left) {
+  if (batch->left)
     queue(batch);
-    return;
-  }
-  mrpc_pool_give_loan(batch);
-  if (mrpc_list_is_empty(&batch->order)) finish(batch);
+  else if (mrpc_list_is_empty(&batch->order))
+    finish(batch);
+  else
+    mrpc_pool_give_loan(batch);
 }
 
 void mrpc_batch_abandon(mrpc_batch *batch) {
@@ -311,20 +309,26 @@ void mrpc_batch_seal(mrpc_batch *batch, mrpc_buf *buf) {
   mrpc_buf_addc(buf, batch->peer->framing->vt->end);
 }
 
-/* Moves what is done at the head of the order into the reply. */
-static void flush(mrpc_batch *batch) {
+/* Moves the answer of a call whose turn has come into the reply. */
+__attribute__((noinline)) static void unstash(mrpc_batch *batch,
+                                              mrpc_call *call) {
   mrpc_buf *reply = &batch->reply;
+  reply->limit = SIZE_MAX;
+  separate(batch, reply);
+  mrpc_buf_add(reply, call->stash.data, call->stash.len);
+  if (reply->err) mrpc_peer_lose(batch->peer);
+  batch->stashed -= call->stash.len;
+  mrpc_list_remove(&call->in_batch);
+  call->batch = NULL;
+  mrpc_pool_give_call(call);
+}
+
+/* The head of the order has changed. */
+static void flush(mrpc_batch *batch) {
   while (!mrpc_list_is_empty(&batch->order)) {
     mrpc_call *call = mrpc_list_of(batch->order.next, mrpc_call, in_batch);
     if (!call->is_done) return;
-    reply->limit = SIZE_MAX;
-    separate(batch, reply);
-    mrpc_buf_add(reply, call->stash.data, call->stash.len);
-    if (reply->err) mrpc_peer_lose(batch->peer);
-    batch->stashed -= call->stash.len;
-    mrpc_list_remove(&call->in_batch);
-    call->batch = NULL;
-    mrpc_pool_give_call(call);
+    unstash(batch, call);
   }
 }
 

@@ -158,7 +158,7 @@ static void clean(const mrpc_call *call, mrpc_buf *buf, const char *json,
 
 /* The answer can't stand: an error takes its place. False when there is no
  * memory even for that. */
-static bool substitute(mrpc_call *call, mrpc_buf *buf, int why) {
+MRPC_COLD static bool substitute(mrpc_call *call, mrpc_buf *buf, int why) {
   mrpc_batch_replace(call->batch, call, buf);
   if (why == MRPC_ELIMIT)
     add_too_large(call, buf);

@@ -16,6 +16,7 @@
 #define MRPC_RPC_CORE_H
 
 #include "base/buf.h"
+#include "base/hint.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "json/document.h"

@@ -46,8 +46,8 @@ static void fail_request(mrpc_batch *batch, const mrpc_envelope *e,
                  error->data, error->data_len);
 }
 
-static void refuse(mrpc_batch *batch, const mrpc_envelope *e, int code,
-                   const char *message) {
+MRPC_COLD static void refuse(mrpc_batch *batch, const mrpc_envelope *e,
+                             int code, const char *message) {
   mrpc_peer *peer = batch->peer;
   bool is_request = e->kind == MRPC_ENVELOPE_REQUEST;
   const char *what = is_request ? "request refused" : "notification dropped";
@@ -66,7 +66,8 @@ static void refuse(mrpc_batch *batch, const mrpc_envelope *e, int code,
 }
 
 /* The phrases of faults hold `"`, so that they are written as JSON. */
-static void refuse_invalid(mrpc_batch *batch, const mrpc_envelope *e) {
+MRPC_COLD static void refuse_invalid(mrpc_batch *batch,
+                                     const mrpc_envelope *e) {
   const mrpc_peer *peer = batch->peer;
   mrpc_log(peer->env, MRPC_LOG_DEBUG, "invalid request", "peer", peer->address,
            "what", e->fault, NULL);

@@ -223,11 +223,26 @@ void mrpc_envelope_add_error(mrpc_buf *buf, const mrpc_error *error) {
   mrpc_buf_addc(buf, '}');
 }
 
+/* Most ids are so short that calling memcpy would be the greater part. */
+static inline void copy_id(char *to, const char *id, size_t len) {
+  if (len > 8) {
+    memcpy(to, id, len);
+  } else if (len >= 4) {
+    uint32_t first, last;
+    memcpy(&first, id, 4);
+    memcpy(&last, id + len - 4, 4);
+    memcpy(to, &first, 4);
+    memcpy(to + len - 4, &last, 4);
+  } else {
+    for (size_t i = 0; i < len; i++) to[i] = id[i];
+  }
+}
+
 void mrpc_envelope_close(mrpc_buf *buf, const char *id, size_t len) {
   char *to = mrpc_buf_reserve(buf, len + 7);
   if (!to) return;
   memcpy(to, ",\"id\":", 6);
-  memcpy(to + 6, id, len);
+  copy_id(to + 6, id, len);
   to[len + 6] = '}';
   buf->len += len + 7;
 }

@@ -21,11 +21,8 @@ static mrpc_text refuse(char *why, size_t size) {
   return text;
 }
 
-static int match_positions(const mrpc_lua_method *method, mrpc_args *args,
-                           char *why, size_t size) {
-  uint32_t given = args->doc->nodes[args->params].size;
-  args->count = given;
-  if (method->is_vararg || given <= method->param_count) return MRPC_OK;
+MRPC_COLD static int refuse_count(const mrpc_lua_method *method, uint32_t given,
+                                  char *why, size_t size) {
   mrpc_text text = refuse(why, size);
   mrpc_text_add(&text, "the method takes ");
   if (method->param_count)
@@ -35,6 +32,14 @@ static int match_positions(const mrpc_lua_method *method, mrpc_args *args,
   mrpc_text_add(&text, ", not ");
   mrpc_text_addu(&text, given);
   return MRPC_EINVAL;
+}
+
+static int match_positions(const mrpc_lua_method *method, mrpc_args *args,
+                           char *why, size_t size) {
+  uint32_t given = args->doc->nodes[args->params].size;
+  args->count = given;
+  if (method->is_vararg || given <= method->param_count) return MRPC_OK;
+  return refuse_count(method, given, why, size);
 }
 
 /* The index of the parameter that the member at node `i` names, or -1. */
@@ -123,21 +128,22 @@ static void make_room(lua_State *L, uint32_t count) {
   luaL_checkstack(L, (int)count + 4, "too many arguments");
 }
 
-void mrpc_args_push(lua_State *L, const mrpc_args *args) {
+int mrpc_args_push(lua_State *L, const mrpc_args *args) {
   const mrpc_doc *doc = args->doc;
   if (args->whole) {
     push_parameter(L, args, args->params);
-    return;
+    return 1;
   }
   if (args->count > LUA_MINSTACK / 2) make_room(L, args->count);
   if (args->by_name) {
     for (uint32_t n = 0; n < args->count; n++)
       push_parameter(L, args, args->nodes[n]);
-    return;
+    return (int)args->count;
   }
   uint32_t node = args->params + 1;
   for (uint32_t left = args->count; left; left--) {
     push_argument(L, doc, node);
     node = mrpc_doc_next(doc, node);
   }
+  return (int)args->count;
 }

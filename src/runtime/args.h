@@ -24,7 +24,7 @@ typedef struct mrpc_args {
 int mrpc_args_match(const mrpc_lua_method *method, const mrpc_doc *doc,
                     uint32_t params, mrpc_args *out, char *why, size_t size);
 
-/* Pushes them. May throw. stack: [] -> [argument...] */
-void mrpc_args_push(lua_State *L, const mrpc_args *args);
+/* Pushes them and says how many. May throw. stack: [] -> [argument...] */
+int mrpc_args_push(lua_State *L, const mrpc_args *args);
 
 #endif

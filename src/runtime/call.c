@@ -27,6 +27,7 @@ enum {
 static const char no_memory[] = "not enough memory";
 
 static int body(lua_State *L);
+static int call_function(lua_State *L, int nargs);
 static int run_function(lua_State *L, int status, lua_KContext ctx);
 static int finish_body(lua_State *L, int status, lua_KContext ctx);
 static void on_end(mrpc_task *task, lua_State *co, int status);
@@ -45,9 +46,20 @@ static int take_task(mrpc_lua_method *method, mrpc_call *call,
   return rc;
 }
 
+/* There is no task for the call: `rc` says why. */
+MRPC_COLD static void refuse(const mrpc_lua_method *method, mrpc_call *call,
+                             int rc) {
+  if (rc == MRPC_ESTATE) {
+    mrpc_call_error(call, MRPC_SHUTTING_DOWN, "Shutting down", NULL);
+    return;
+  }
+  mrpc_log(method->runtime->env, MRPC_LOG_ERROR, "no memory to start a method",
+           "method", method->base.name, NULL);
+  mrpc_call_error(call, MRPC_INTERNAL_ERROR, "Internal error", NULL);
+}
+
 void mrpc_lua_method_start(mrpc_call *call, void *ud) {
   mrpc_lua_method *method = ud;
-  mrpc_runtime *rt = method->runtime;
   mrpc_args args;
   mrpc_task *task;
   char why[WHY_BYTES];
@@ -58,18 +70,14 @@ void mrpc_lua_method_start(mrpc_call *call, void *ud) {
     return;
   }
   int rc = take_task(method, call, &task);
-  if (rc == MRPC_ESTATE) {
-    mrpc_call_error(call, MRPC_SHUTTING_DOWN, "Shutting down", NULL);
-  } else if (rc) {
-    mrpc_log(rt->env, MRPC_LOG_ERROR, "no memory to start a method", "method",
-             method->base.name, NULL);
-    mrpc_call_error(call, MRPC_INTERNAL_ERROR, "Internal error", NULL);
-  } else {
-    task->args = &args;
-    task->limit_ns = rt->handler_ns;
-    lua_pushcfunction(task->co, body);
-    mrpc_task_run(task, 0);
+  if (rc) {
+    refuse(method, call, rc);
+    return;
   }
+  task->args = &args;
+  task->limit_ns = method->runtime->handler_ns;
+  lua_pushcfunction(task->co, body);
+  mrpc_task_run(task, 0);
 }
 
 /* stack: [] -> [handler value...] -> as finish_body */
@@ -79,18 +87,34 @@ static int body(lua_State *L) {
   const mrpc_args *args = task->args;
   lua_pushcfunction(L, mrpc_error_handler);
   lua_rawgeti(L, LUA_REGISTRYINDEX, method->function);
-  mrpc_args_push(L, args);
+  int nargs = mrpc_args_push(L, args);
   if (mrpc_serial_must_wait(task)) return mrpc_serial_wait(L, run_function);
-  return run_function(L, LUA_OK, 0);
+  return call_function(L, nargs);
 }
 
 /* stack: [handler function argument...] -> as finish_body */
 static int run_function(lua_State *L, int status, lua_KContext ctx) {
-  int nargs = lua_gettop(L) - 2;
   (void)status;
   (void)ctx;
+  return call_function(L, lua_gettop(L) - 2);
+}
+
+/* stack: [handler function argument...] -> as finish_body */
+static int call_function(lua_State *L, int nargs) {
   return finish_body(L, lua_pcallk(L, nargs, LUA_MULTRET, 1, 0, finish_body),
                      0);
+}
+
+/* `return nil, err`. stack: [handler nil err ...] -> [error value] */
+MRPC_COLD static int fail_by_value(lua_State *L) {
+  mrpc_error_object object;
+  lua_settop(L, 3);
+  if (mrpc_error_object_get(L, 3, &object))
+    lua_settop(L, 3);
+  else
+    mrpc_failure_push(L);
+  mrpc_runtime_of(L)->current->status = LUA_ERRRUN;
+  return 1;
 }
 
 /* `return nil, err` is a failure, Lua's own way to tell of one.
@@ -106,14 +130,7 @@ static int finish_body(lua_State *L, int status, lua_KContext ctx) {
     if (top > 2) lua_settop(L, 2);
     return top >= 2;
   }
-  mrpc_error_object object;
-  lua_settop(L, 3);
-  if (mrpc_error_object_get(L, 3, &object))
-    lua_settop(L, 3);
-  else
-    mrpc_failure_push(L);
-  mrpc_runtime_of(L)->current->status = LUA_ERRRUN;
-  return 1;
+  return fail_by_value(L);
 }
 
 /* Errors. */
@@ -192,7 +209,7 @@ static void fail_object(mrpc_task *task, lua_State *co,
   fail_with_scratch(task, object->code, object->message, object->message_len);
 }
 
-static void fail(mrpc_task *task, lua_State *co, int status) {
+MRPC_COLD static void fail(mrpc_task *task, lua_State *co, int status) {
   mrpc_error_object object;
   mrpc_failure failure;
   if (task->killed) {
@@ -213,7 +230,7 @@ static void fail(mrpc_task *task, lua_State *co, int status) {
 
 /* Answering. */
 
-static void log_unsent(const mrpc_task *task, int rc) {
+MRPC_COLD static void log_unsent(const mrpc_task *task, int rc) {
   const mrpc_lua_method *method = task->ud;
   const mrpc_runtime *rt = task->runtime;
   char text[80];
@@ -232,11 +249,7 @@ static void log_unsent(const mrpc_task *task, int rc) {
 static void reply(mrpc_task *task, lua_State *co) {
   mrpc_encode_error fault;
   mrpc_buf *buf = mrpc_call_open_result(task->call);
-  int rc = MRPC_OK;
-  if (lua_gettop(co) == 0)
-    mrpc_buf_lit(buf, "null");
-  else
-    rc = mrpc_encode(co, 1, buf, "result", &fault);
+  int rc = mrpc_encode(co, 1, buf, "result", &fault);
   if (rc == MRPC_ETYPE) {
     mrpc_call_undo_result(task->call);
     fail_with_text(task, MRPC_INTERNAL_ERROR, "Internal error", fault.text);

@@ -23,7 +23,8 @@ typedef struct mrpc_encode_error {
   char text[200]; /* "result.users[3].score: not a finite number" */
 } mrpc_encode_error;
 
-/* Writes the value at `index` behind what is in `buf`. `root` names it in
+/* Writes the value at `index` behind what is in `buf`; where there is none,
+ * null. `root` names it in
  * paths ("result"). MRPC_ETYPE with `error` filled, or the buffer's state.
  * Doesn't throw, runs no script code, leaves the stack as it was. */
 int mrpc_encode(lua_State *L, int index, mrpc_buf *buf, const char *root,

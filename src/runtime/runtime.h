@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/env.h"
+#include "base/hint.h"
 #include "base/list.h"
 #include "rpc/dispatch.h"
 

@@ -47,7 +47,7 @@ static int make_coroutine(lua_State *L) {
   return 0;
 }
 
-static void free_task(mrpc_task *task) {
+MRPC_COLD static void free_task(mrpc_task *task) {
   mrpc_runtime *rt = task->runtime;
   mrpc_thread **extra = lua_getextraspace(task->co);
   *extra = &rt->free_thread;
@@ -55,7 +55,7 @@ static void free_task(mrpc_task *task) {
   mrpc_mem_free(&rt->env->mem, task, sizeof *task);
 }
 
-static int make_task(mrpc_runtime *rt, mrpc_task **out) {
+MRPC_COLD static int make_task(mrpc_runtime *rt, mrpc_task **out) {
   mrpc_task *task = mrpc_mem_new(&rt->env->mem, sizeof *task);
   if (!task) return MRPC_ENOMEM;
   if (mrpc_protect(rt, make_coroutine, task)) {
@@ -78,12 +78,11 @@ int mrpc_task_take(mrpc_runtime *rt, mrpc_file *owner, mrpc_task_fn on_end,
   if (rt->closing) return MRPC_ESTATE;
   if (!mrpc_list_is_empty(&rt->pool)) {
     task = mrpc_list_of(rt->pool.next, mrpc_task, link);
-    mrpc_list_remove(&task->link);
     rt->pooled--;
   } else if (make_task(rt, &task)) {
     return MRPC_ENOMEM;
   }
-  mrpc_list_insert(&rt->tasks, &task->link);
+  mrpc_list_move(&rt->tasks, &task->link);
   mrpc_file_hold(owner);
   task->owner = owner;
   task->on_end = on_end;
@@ -140,13 +139,13 @@ static void release(mrpc_task *task) {
     mrpc_timer_stop(&rt->env->timers, &task->timer);
   if (task->at_load) mrpc_owned_remove(&task->owned);
   if (task->caller) luaL_unref(rt->L, LUA_REGISTRYINDEX, task->caller);
-  mrpc_list_remove(&task->link);
   mrpc_file *owner = task->owner;
   if (rt->pooled < POOL_MAX && !rt->closing && !task->is_worn) {
     reset(task);
-    mrpc_list_insert(rt->pool.next, &task->link);
+    mrpc_list_move(rt->pool.next, &task->link);
     rt->pooled++;
   } else {
+    mrpc_list_remove(&task->link);
     free_task(task);
   }
   mrpc_file_drop(owner);
@@ -212,7 +211,7 @@ int mrpc_task_tie(mrpc_task *task) {
 
 /* A C module has yielded around coroutine.yield; nobody would ever wake the
  * task. */
-static void end_stray(mrpc_task *task) {
+MRPC_COLD static void end_stray(mrpc_task *task) {
   mrpc_limit_kill(task, MRPC_INTERNAL_ERROR,
                   "a C function yielded; use rpc.await to wait");
   end(task, LUA_ERRRUN);

@@ -167,6 +167,12 @@ static void list(void) {
   mrpc_list_remove(&b.link);
   ok(head.next == &a.link && a.link.next == &c.link && c.link.next == &head,
      "removed twice is removed once");
+  mrpc_list_move(&head, &a.link);
+  mrpc_list_move(&c.link, &b.link);
+  ok(head.next == &b.link && b.link.next == &c.link && c.link.next == &a.link &&
+         head.prev == &a.link && a.link.prev == &c.link,
+     "moved to the end, and in from nowhere");
+  mrpc_list_remove(&b.link);
   mrpc_list_remove(&a.link);
   mrpc_list_remove(&c.link);
   ok(mrpc_list_is_empty(&head), "empty again");
