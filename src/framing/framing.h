@@ -47,7 +47,8 @@ typedef struct mrpc_framing_vt {
   /* Takes bytes, says how many it consumed. MRPC_OK: `msg` is a message (the
    * rest of the bytes waits for the next call). MRPC_PARTIAL: all consumed,
    * no message yet. MRPC_ELIMIT: a message passed limits.message; it is
-   * skipped, msg->token wants an answer, go on. MRPC_ESYNTAX or MRPC_EPROTO:
+   * skipped, msg->token wants an answer, go on. MRPC_ETYPE: `msg` is none of
+   * this conversation: nobody answers it, go on. MRPC_ESYNTAX or MRPC_EPROTO:
    * the stream can't be followed (f->error says why); a framing that answers
    * such faults itself (HTTP) has done so and answers MRPC_EPROTO; of
    * MRPC_ESYNTAX the peer tells the other side in JSON. MRPC_ECLOSED: the

@@ -10,7 +10,9 @@
  *
  * On sockets two rules keep browsers out, which post what they like to any
  * port but can't choose their first line: it must begin as JSON does, and no
- * line may look like the start of an HTTP request. */
+ * line may look like the start of an HTTP request. From a program that we have
+ * started, which may not know what its libraries print, other lines are told
+ * as what they are: answers to them would be noise for it in turn. */
 #include "framing/stream.h"
 
 static bool is_blank(char c) {
@@ -19,6 +21,20 @@ static bool is_blank(char c) {
 
 static bool is_json_start(char c) {
   return c == '{' || c == '[';
+}
+
+/* Does it begin as an object, or as an array of some? A log's "[info]" doesn't.
+ */
+static bool is_message_start(const char *at, size_t len) {
+  size_t i = 1;
+  while (i < len && is_blank(at[i])) i++;
+  char next = i < len ? at[i] : '\0';
+  return *at == '{' ? next == '"' || next == '}'
+                    : *at == '[' && (next == '{' || next == ']');
+}
+
+static bool is_noise(const mrpc_stream *s, const char *at, size_t len) {
+  return (s->rules & MRPC_LINE_NOISY) && !is_message_start(at, len);
 }
 
 /* METHOD SP target SP HTTP/x (RFC 9112 section 3); a version that is longer
@@ -51,12 +67,16 @@ static bool is_long(const mrpc_stream *s, const char *at, size_t len) {
 
 /* An overlong line may hide a request line, so it must begin as JSON too. */
 static int refuse_long(mrpc_stream *s, const char *at, mrpc_message *msg) {
+  static const char what[] = "(a line over limits.message)";
   bool is_json = is_json_start(*(s->part.len ? s->part.data : at));
+  bool is_none = (s->rules & MRPC_LINE_NOISY) && !is_json;
   mrpc_buf_clear(&s->part);
   if ((s->rules & MRPC_LINE_NO_HTTP) && !is_json)
     return mrpc_stream_fail(s, MRPC_EPROTO, "an overlong line isn't JSON");
-  *msg = (mrpc_message){.bytes = "", .token = 0};
-  return MRPC_ELIMIT;
+  *msg = (mrpc_message){.bytes = is_none ? what : "",
+                        .len = is_none ? sizeof what - 1 : 0,
+                        .token = 0};
+  return is_none ? MRPC_ETYPE : MRPC_ELIMIT;
 }
 
 static int keep(mrpc_stream *s, const char *at, size_t len) {
@@ -82,7 +102,7 @@ static int take_line(mrpc_stream *s, const char *at, size_t len,
   if ((s->rules & MRPC_LINE_NO_HTTP) && is_request_line(at, len))
     return mrpc_stream_fail(s, MRPC_EPROTO, "an HTTP request on a line socket");
   *msg = (mrpc_message){.bytes = at, .len = len, .token = 0};
-  return MRPC_OK;
+  return is_noise(s, at, len) ? MRPC_ETYPE : MRPC_OK;
 }
 
 /* The newline of the line that began in an earlier read, or at `at`. */
@@ -127,6 +147,7 @@ static bool take_whole(mrpc_stream *s, const char *bytes, size_t len,
   if (!is_idle || len == 0 || !is_json_start(*bytes)) return false;
   const char *newline = memchr(bytes, '\n', len);
   if (!newline || (size_t)(newline - bytes) > s->message_max) return false;
+  if (is_noise(s, bytes, (size_t)(newline - bytes))) return false;
   s->started = true;
   s->deadline = UINT64_MAX;
   *consumed = (size_t)(newline - bytes) + 1;

@@ -36,7 +36,7 @@ static int make_framing(client *c, mrpc_framing **out) {
     return mrpc_stream_new(
         host->env, &host->config.limits,
         url->framing == MRPC_URL_HEADER ? &mrpc_header_vt : &mrpc_line_vt,
-        MRPC_LINE_PLAIN, out);
+        MRPC_LINE_NOISY, out);
   if (url->framing == MRPC_URL_HEADER)
     return mrpc_framing_header(host->env, &host->config.limits, out);
   if (!mrpc_url_is_http(url))

@@ -120,7 +120,8 @@ typedef enum mrpc_warning {
   MRPC_WARN_LATE,       /* one to a call that has ended before */
   MRPC_WARN_MALFORMED,  /* an answer that is none */
   MRPC_WARN_NULL_ID,    /* an answer without an id */
-  MRPC_WARN_BUSY        /* more calls than may be in flight */
+  MRPC_WARN_BUSY,       /* more calls than may be in flight */
+  MRPC_WARN_NOISE       /* what isn't of the conversation */
 } mrpc_warning;
 
 struct mrpc_peer {
@@ -202,6 +203,8 @@ void mrpc_peer_lose(mrpc_peer *peer);
 /* A call has ended or output was added: tells the embedder, unless he is the
  * one who called, and lets the timer go on with what a limit held back. */
 void mrpc_peer_changed(mrpc_peer *peer);
+/* MRPC_LOG_WARN for the first of its kind, then MRPC_LOG_DEBUG. */
+int mrpc_peer_warn_level(mrpc_peer *peer, mrpc_warning kind);
 /* Logs what the other side does wrong, the first of its kind as a warning. */
 void mrpc_peer_warn(mrpc_peer *peer, mrpc_warning kind, const char *what,
                     const char *why);

@@ -211,10 +211,14 @@ mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer) {
   return peer->framing;
 }
 
-void mrpc_peer_warn(mrpc_peer *peer, mrpc_warning kind, const char *what,
-                    const char *why) {
+int mrpc_peer_warn_level(mrpc_peer *peer, mrpc_warning kind) {
   bool is_first = !(peer->warned & 1U << kind);
   peer->warned |= 1U << kind;
-  mrpc_log(peer->env, is_first ? MRPC_LOG_WARN : MRPC_LOG_DEBUG, what, "peer",
+  return is_first ? MRPC_LOG_WARN : MRPC_LOG_DEBUG;
+}
+
+void mrpc_peer_warn(mrpc_peer *peer, mrpc_warning kind, const char *what,
+                    const char *why) {
+  mrpc_log(peer->env, mrpc_peer_warn_level(peer, kind), what, "peer",
            peer->address, "why", why, NULL);
 }

@@ -13,6 +13,7 @@
 #include "rpc/peer.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "rpc/batch.h"
 #include "rpc/pending.h"
@@ -127,6 +128,17 @@ static void end_input(mrpc_peer *peer) {
              peer->address, "why", why, NULL);
 }
 
+/* Something else was printed where messages were awaited. */
+static void tell_noise(mrpc_peer *peer, const mrpc_message *msg) {
+  char text[160];
+  size_t len = msg->len < sizeof text ? msg->len : sizeof text - 1;
+  memcpy(text, msg->bytes, len);
+  text[len] = '\0';
+  mrpc_log(peer->env, mrpc_peer_warn_level(peer, MRPC_WARN_NOISE),
+           "a line that is no message is dropped", "peer", peer->address,
+           "line", text, NULL);
+}
+
 static void take_message(mrpc_peer *peer, int rc, const mrpc_message *msg) {
   switch (rc) {
     case MRPC_PARTIAL: break;
@@ -140,6 +152,7 @@ static void take_message(mrpc_peer *peer, int rc, const mrpc_message *msg) {
       mrpc_batch_refuse(peer, msg->token, "message exceeds",
                         peer->limits.message, "bytes");
       break;
+    case MRPC_ETYPE: tell_noise(peer, msg); break;
     case MRPC_ENOMEM: mrpc_peer_lose(peer); break;
     case MRPC_ECLOSED: end_input(peer); break;
     default: break_off(peer, rc);

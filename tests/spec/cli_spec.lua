@@ -65,6 +65,23 @@ describe("moonrpc call", function()
     assert.matches("a quote or backslash isn't closed", err)
   end)
 
+  it("drops what a program prints beside its messages, and says so once", function()
+    local path = files.temp { script = [[
+      echo starting; echo '[info] up'
+      while read -r line; do
+        echo "$line" >> "$0.heard"
+        echo "got $line"
+        case $line in *'"method"'*) echo '{"jsonrpc":"2.0","result":7,"id":1}';; esac
+      done]] } .. "/script"
+    local code, out, err = run("call", "exec:sh " .. path, "x")
+    assert.same({ 0, "7\n" }, { code, out })
+    local line = err:match("(.-)\n")
+    assert.equal("warn  a line that is no message is dropped  peer=\"exec:sh " .. path ..
+      "\" line=starting", line:match("warn.*"))
+    assert.equal(#line + 1, #err)
+    assert.matches('^{[^\n]*"method":"x"[^\n]*\n$', files.read(path .. ".heard"))
+  end)
+
   it("cancels what it gives up, by the time or by SIGINT", function()
     local self = support.serve({ ["hang.lua"] = [[
       return function()

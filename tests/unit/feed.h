@@ -57,6 +57,7 @@ __attribute__((unused)) static const char *feed_code(int rc) {
   switch (rc) {
     case MRPC_OK: return "message";
     case MRPC_ELIMIT: return "limit";
+    case MRPC_ETYPE: return "noise";
     case MRPC_ESYNTAX: return "syntax";
     case MRPC_EPROTO: return "proto";
     case MRPC_ENOMEM: return "nomem";
@@ -69,9 +70,9 @@ __attribute__((unused)) static const char *feed_code(int rc) {
 __attribute__((unused)) static void feed_note(feed *t, int rc,
                                               const mrpc_message *msg) {
   if (rc == MRPC_PARTIAL) return;
-  bool is_failure = rc != MRPC_OK && rc != MRPC_ELIMIT;
+  bool is_failure = rc != MRPC_OK && rc != MRPC_ELIMIT && rc != MRPC_ETYPE;
   feed_adds(&t->log, feed_code(rc));
-  if (rc == MRPC_OK) {
+  if (rc == MRPC_OK || rc == MRPC_ETYPE) {
     feed_adds(&t->log, " ");
     for (size_t i = 0; i < msg->len; i++)
       feed_add(&t->log, msg->bytes[i] ? msg->bytes + i : "\\0",
@@ -82,7 +83,7 @@ __attribute__((unused)) static void feed_note(feed *t, int rc,
   }
   feed_adds(&t->log, "\n");
   t->dead = t->dead || is_failure;
-  if (!is_failure && t->answer) t->answer(t, msg, rc);
+  if (!is_failure && rc != MRPC_ETYPE && t->answer) t->answer(t, msg, rc);
 }
 
 /* Goes on in another framing, as a peer would. */

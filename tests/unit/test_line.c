@@ -17,6 +17,14 @@ static int make_plain(mrpc_env *env, mrpc_framing **out) {
   return mrpc_stream_new(env, &limits, &mrpc_line_vt, MRPC_LINE_PLAIN, out);
 }
 
+static int make_noisy(mrpc_env *env, mrpc_framing **out) {
+  return mrpc_stream_new(env, NULL, &mrpc_line_vt, MRPC_LINE_NOISY, out);
+}
+
+static int make_noisy_short(mrpc_env *env, mrpc_framing **out) {
+  return mrpc_stream_new(env, &limits, &mrpc_line_vt, MRPC_LINE_NOISY, out);
+}
+
 static int make_wide(mrpc_env *env, mrpc_framing **out) {
   return mrpc_framing_line(env, NULL, out);
 }
@@ -58,6 +66,27 @@ static void test_limit(void) {
           "over the limit at the end of input");
   feed_is(&t, "{234567890}\n{234567890}\n{1}\n", "limit\nlimit\nmessage {1}\n",
           "twice");
+}
+
+static void test_noise(void) {
+  feed t = {.make = make_noisy};
+  feed_is(&t, "{\"a\":1}\n[{}]\n{}\n[]\n",
+          "message {\"a\":1}\nmessage [{}]\nmessage {}\nmessage []\n",
+          "what begins as messages do");
+  feed_is(&t, "{ \"a\":1}\n[ \t{}]\n", "message { \"a\":1}\nmessage [ \t{}]\n",
+          "with white space, too");
+  feed_is(&t, "ready\r\n{}\n7\n\"x\"\n{}\n",
+          "noise ready\nmessage {}\nnoise 7\nnoise \"x\"\nmessage {}\n",
+          "other lines are told as what they are");
+  feed_is(&t, "[info] up\n{ 1 }\n[\n{\n[1,2]\n",
+          "noise [info] up\nnoise { 1 }\nnoise [\nnoise {\nnoise [1,2]\n",
+          "a bracket alone is no beginning");
+  feed_is(&t, "{}\nbye", "message {}\nnoise bye\n", "at the end of input");
+  feed_is(&t, "GET / HTTP/1.1\n", "noise GET / HTTP/1.1\n", "a request");
+  feed long_one = {.make = make_noisy_short};
+  feed_is(&long_one, "123456789012345678\n{}\n[{234567}]\n",
+          "noise (a line over limits.message)\nmessage {}\nlimit\n",
+          "what is too long is one or the other");
 }
 
 static void test_guard(void) {
@@ -173,6 +202,7 @@ int main(void) {
   test_lines(&wide);
   test_limit();
   test_guard();
+  test_noise();
   test_plain();
   test_auto();
   test_copies();
