@@ -180,6 +180,7 @@ const command cli_listen = {
     .summary = "print the notifications of a server",
     .help =
         "listen [OPTION]... URL [METHOD [ARG]...]\n"
+        "       moonrpc listen [OPTION]... URL METHOD [NAME=ARG]...\n"
         "\n"
         "Connects to a server and prints each notification that comes, as one\n"
         "line of JSON with its method and params, in many lines on a "
@@ -190,7 +191,8 @@ const command cli_listen = {
         "\n"
         "  URL, ARG         as of moonrpc call, but for http: a server can't\n"
         "                   notify there\n"
-        "  --timeout SECS   for the connection and the call (60)\n"
+        "  --timeout SECS   for the connection and that call, not for the\n"
+        "                   listening (60)\n"
         "  --               what follows are arguments\n"
         "\n"
         "SIGINT and SIGTERM end it. Exit codes: 0 ended so, or nobody reads\n"

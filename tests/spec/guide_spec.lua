@@ -56,3 +56,35 @@ describe("the guide for method authors", function()
     end)
   end
 end)
+
+describe("the README", function()
+  local text = files.read("README.md")
+  after_each(support.clean)
+
+  it("shows a file and its answer as they are", function()
+    local source = text:match("```lua\n(%-%- examples/hello/math.lua\n.-)\n```")
+    local request, answer = text:match("%$ curl %-d '(.-)' .-\n(.-)\n```")
+    local self = support.serve { ["math.lua"] = source }
+    assert.equal(answer, support.client.open(self.urls[1]):ask(request))
+  end)
+
+  it("shows a config file that is taken", function()
+    local config = text:match("```lua\n(return {.-)\n```")
+    local dir = files.temp { ["moonrpc.lua"] = config, ["methods/a.lua"] = "return { b = print }" }
+    local self = program.start { "serve", "--config", dir .. "/moonrpc.lua",
+      "--listen", "tcp://127.0.0.1:0" }
+    self:wait_listening(1)
+  end)
+
+  it("has every limit in its table", function()
+    local header = files.read("src/moonrpc.h")
+    local limits = header:match("typedef struct mrpc_limits {\n(.-)\n}")
+    for name in limits:gmatch("  %a[%w_]* ([%w_]+);") do
+      assert.is_truthy(text:find("\n| `" .. name .. "` |", 1, true), name)
+    end
+    local websocket = header:match("typedef struct mrpc_websocket_config {\n(.-)\n}")
+    for name in websocket:gmatch("  double ([%w_]+);") do
+      assert.is_truthy(text:find("\n| `websocket." .. name .. "` |", 1, true), name)
+    end
+  end)
+end)

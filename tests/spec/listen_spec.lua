@@ -47,6 +47,11 @@ describe("moonrpc listen", function()
     assert.matches('^eth_subscribe: "0x1"\n', err)
   end)
 
+  it("takes named arguments for it", function()
+    local _, _, err = run("listen", "exec:sh -c 'read x; echo \"$x\" >&2'", "subscribe", "to=heads")
+    assert.matches('params\\":{\\"to\\":\\"heads\\"}', err, 1, true)
+  end)
+
   it("exits with 1 when that is answered with an error", function()
     local url = "exec:" .. program.path .. " serve tests/spec/methods --listen stdio:"
     local code, out, err = run("listen", url, "fail", "-7", "No")
