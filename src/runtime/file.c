@@ -9,6 +9,7 @@
 static void free_file(mrpc_file *file) {
   const mrpc_mem *mem = &file->runtime->env->mem;
   mrpc_list_remove(&file->link);
+  mrpc_methods_free(file);
   mrpc_mem_free(mem, file->path, file->len + 1);
   mrpc_mem_free(mem, file, sizeof *file);
 }
@@ -67,7 +68,7 @@ void mrpc_file_retire(mrpc_file *file) {
   file->node = NULL;
   close_owned(file);
   release_deps(file);
-  mrpc_methods_free(file);
+  mrpc_methods_release(file);
   luaL_unref(file->runtime->L, LUA_REGISTRYINDEX, file->value);
   file->value = LUA_NOREF;
   mrpc_file_drop(file);

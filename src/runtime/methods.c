@@ -90,14 +90,19 @@ void mrpc_methods_add(lua_State *L, mrpc_file *file, const char *name,
   method->function = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
+void mrpc_methods_release(mrpc_file *file) {
+  for (mrpc_lua_method *at = file->methods; at; at = at->next) {
+    luaL_unref(file->runtime->L, LUA_REGISTRYINDEX, at->function);
+    at->function = LUA_NOREF;
+  }
+}
+
 void mrpc_methods_free(mrpc_file *file) {
   while (file->methods) {
     mrpc_lua_method *method = file->methods;
     file->methods = method->next;
-    luaL_unref(file->runtime->L, LUA_REGISTRYINDEX, method->function);
     mrpc_mem_free(&file->runtime->env->mem, method, method->size);
   }
-  file->method_count = 0;
 }
 
 static bool is_utf8(const char *text, size_t len) {

@@ -40,7 +40,9 @@ void mrpc_methods_add(lua_State *L, mrpc_file *file, const char *name,
  * functions are methods, its tables go deeper. Names that can't be and values
  * of other types are noted as faults. May throw. stack: [value] -> [] */
 void mrpc_methods_collect(lua_State *L, mrpc_file *file, mrpc_faults *faults);
-/* Frees the file's methods. Doesn't throw. */
+/* Lets go of the methods' functions. What calls that have begun tell of their
+ * method stays until mrpc_methods_free. Neither throws. */
+void mrpc_methods_release(mrpc_file *file);
 void mrpc_methods_free(mrpc_file *file);
 
 /* The prefix of a path's methods: "user.admin" for user/admin.lua and for

@@ -305,6 +305,20 @@ describe("what runs", function()
     assert.equal(2, there:result("a"))
   end)
 
+  it("in a call tells its method's name when it fails", function()
+    local there, dir, self = watch {
+      ["a.lua"] = "return { falls_late = function() rpc.sleep(0.4) error('late') end }",
+      ["b.lua"] = answering(1),
+    }
+    local other = client.open(self.urls[1])
+    there.session:send(client.request("a.falls_late", nil, 7))
+    files.write(dir .. "/b.lua", answering(2))
+    files.write(dir .. "/a.lua", answering(2))
+    becomes(other, "b", 2)
+    assert.matches('"code":%-32603', there.session:next())
+    assert.matches("method=a.falls_late ", (self:wait_log("method failed")))
+  end)
+
   it("for a file ends with it, what is in rpc.state stays", function()
     local ticking = [[
       local s = rpc.state("ticks")
