@@ -11,13 +11,13 @@ function M.raise_gone(reason)
   local _, gone = dial.constants()
   local text = "The peer went away"
   if reason and reason ~= "" then text = text .. ": " .. reason end
-  rpc.error(gone, text)
+  dial.raise(gone, text)
 end
 
 local function raise_late(place)
   local timed_out = dial.constants()
   local reason = place.why and place.why()
-  rpc.error(timed_out, reason and "Timed out: " .. reason or "Timed out")
+  dial.raise(timed_out, reason and "Timed out: " .. reason or "Timed out")
 end
 
 local function has_code(err, code)

@@ -16,6 +16,7 @@
 #include "runtime/api.h"
 #include "runtime/convert.h"
 #include "runtime/error.h"
+#include "runtime/foreign.h"
 #include "runtime/protect.h"
 #include "runtime/topic.h"
 
@@ -149,7 +150,7 @@ static int push_answer(lua_State *L) {
     mrpc_push_node(L, a->doc, a->node);
   else
     lua_pushnil(L);
-  if (a->task->is_refused) mrpc_error_dress(L);
+  if (a->task->is_refused) mrpc_foreign_mark(L);
   if (!lua_checkstack(to, 1)) return luaL_error(L, "%s", no_memory);
   lua_xmove(L, to, 1);
   return 0;

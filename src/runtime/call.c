@@ -13,6 +13,7 @@
 #include "runtime/args.h"
 #include "runtime/convert.h"
 #include "runtime/error.h"
+#include "runtime/foreign.h"
 #include "runtime/peer.h"
 #include "runtime/schedule.h"
 #include "runtime/serial.h"
@@ -193,10 +194,22 @@ static void fail_killed(mrpc_task *task) {
     fail_with_text(task, MRPC_INTERNAL_ERROR, "Internal error", task->kill_why);
 }
 
+/* It comes from elsewhere, and nobody caught it: the author must see that, and
+ * developers where, if it has no data of its own. */
+static void tell_foreign(mrpc_task *task, const mrpc_failure *failure) {
+  const mrpc_lua_method *method = task->ud;
+  mrpc_runtime *rt = task->runtime;
+  mrpc_log(rt->env, MRPC_LOG_WARN, "method failed", "method", method->base.name,
+           "file", method->owner->path, "error", failure->text,
+           *failure->traceback ? "traceback" : NULL, failure->traceback, NULL);
+  if (rt->dev && !rt->scratch.len) write_details(&rt->scratch, failure);
+}
+
 /* An error that was meant for the peer. Its data is on top. */
 static void fail_object(mrpc_task *task, lua_State *co,
                         const mrpc_error_object *object) {
   mrpc_encode_error fault;
+  mrpc_failure failure;
   mrpc_buf *data = &task->runtime->scratch;
   mrpc_buf_truncate(data, 0);
   if (!lua_isnil(co, -1)) {
@@ -206,6 +219,7 @@ static void fail_object(mrpc_task *task, lua_State *co,
       return;
     }
   }
+  if (mrpc_foreign_get(co, -2, &failure)) tell_foreign(task, &failure);
   fail_with_scratch(task, object->code, object->message, object->message_len);
 }
 

@@ -188,6 +188,13 @@ static int constants(lua_State *L) {
   return 3;
 }
 
+/* raise(code, message): an error that the script didn't make.
+ * stack: [code message] */
+static int raise_foreign(lua_State *L) {
+  return mrpc_error_raise(L, (int)luaL_checkinteger(L, 1),
+                          luaL_checkstring(L, 2));
+}
+
 /* Anchors: what belongs to a file, and hears of its end. */
 
 typedef struct anchor {
@@ -245,9 +252,10 @@ static int own(lua_State *L) {
 
 void mrpc_dial_open(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"open", open_link}, {"usable", usable},      {"constants", constants},
-      {"own", own},        {"tell", mrpc_ask_tell}, {"part", part},
-      {NULL, NULL}};
+      {"open", open_link},      {"usable", usable},
+      {"constants", constants}, {"own", own},
+      {"tell", mrpc_ask_tell},  {"part", part},
+      {"raise", raise_foreign}, {NULL, NULL}};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, lift_anchor);
   lua_setfield(L, -2, "__gc");

@@ -10,6 +10,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "runtime/foreign.h"
 #include "runtime/protect.h"
 #include "runtime/task.h"
 #include "runtime/trace.h"
@@ -58,13 +59,15 @@ static void make_object(lua_State *L, lua_Integer code) {
   lua_setfield(L, -2, "message");
   lua_pushinteger(L, code);
   lua_setfield(L, -2, "code");
-  mrpc_error_dress(L);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &error_meta_key);
+  lua_setmetatable(L, -2);
 }
 
 int mrpc_error_raise(lua_State *L, int code, const char *message) {
   lua_pushstring(L, message);
   lua_pushnil(L);
   make_object(L, code);
+  mrpc_foreign_mark(L);
   return lua_error(L);
 }
 
@@ -77,11 +80,6 @@ int mrpc_error_raise_gone(lua_State *L) {
   const mrpc_dispatch *dispatch = mrpc_runtime_of(L)->dispatch;
   return mrpc_error_raise(L, mrpc_dispatch_code(dispatch, MRPC_PEER_GONE),
                           "The peer went away");
-}
-
-void mrpc_error_dress(lua_State *L) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &error_meta_key);
-  lua_setmetatable(L, -2);
 }
 
 /* stack: [code message data?] -> [error object] */
@@ -201,6 +199,10 @@ static void push_failure(lua_State *L, bool traced) {
   lua_setiuservalue(L, text, TRACE);
 }
 
+void mrpc_failure_trace(lua_State *L) {
+  push_failure(L, true);
+}
+
 void mrpc_failure_push(lua_State *L) {
   push_text(L, lua_gettop(L));
   lua_remove(L, -2);
@@ -213,6 +215,7 @@ int mrpc_error_handler(lua_State *L) {
   if (mrpc_is_killed(L)) return 1;
   if (mrpc_error_object_get(L, 1, &object)) {
     lua_settop(L, 1);
+    mrpc_foreign_trace(L);
     return 1;
   }
   mrpc_task *task = mrpc_runtime_of(L)->current;
@@ -250,6 +253,12 @@ void mrpc_failure_get(lua_State *L, int index, mrpc_failure *out) {
   out->message = out->text;
 }
 
+static void log_failure(const mrpc_env *env, const char *text,
+                        const mrpc_failure *failure) {
+  mrpc_log(env, MRPC_LOG_ERROR, text, "error", failure->text,
+           *failure->traceback ? "traceback" : NULL, failure->traceback, NULL);
+}
+
 void mrpc_failure_log(const mrpc_task *task, lua_State *co, const char *text) {
   const mrpc_env *env = task->runtime->env;
   mrpc_error_object object;
@@ -258,13 +267,14 @@ void mrpc_failure_log(const mrpc_task *task, lua_State *co, const char *text) {
   if (task->killed) {
     if (task->kill_code == MRPC_SCRIPT_LIMIT)
       mrpc_log(env, MRPC_LOG_ERROR, text, "error", task->kill_why, NULL);
+  } else if (mrpc_foreign_get(co, -1, &failure)) {
+    log_failure(env, text, &failure);
   } else if (mrpc_error_object_get(co, -1, &object)) {
     lua_pop(co, 1);
     mrpc_log(env, MRPC_LOG_ERROR, text, "error", object.message, NULL);
   } else {
     mrpc_failure_get(co, -1, &failure);
-    mrpc_log(env, MRPC_LOG_ERROR, text, "error", failure.text,
-             *failure.traceback ? "traceback" : NULL, failure.traceback, NULL);
+    log_failure(env, text, &failure);
   }
 }
 
@@ -281,6 +291,8 @@ static void open_metas(lua_State *L) {
   lua_setfield(L, -2, "__tostring");
   lua_pushliteral(L, "rpc.error");
   lua_setfield(L, -2, "__name");
+  lua_pushvalue(L, -1);
+  mrpc_foreign_open(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &error_meta_key);
   lua_createtable(L, 0, 2);
   lua_pushcfunction(L, failure_tostring);

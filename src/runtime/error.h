@@ -35,6 +35,9 @@ int mrpc_error_handler(lua_State *L);
 /* Makes a failure of the value on top, without a traceback. May throw.
  * stack: [value] -> [error value] */
 void mrpc_failure_push(lua_State *L);
+/* Makes one of the text on top, with the stack's trace, in a message handler.
+ * May throw. stack: [text] -> [error value] */
+void mrpc_failure_trace(lua_State *L);
 /* Reads the error value at `index`, whatever it is. Doesn't throw; what it
  * gives lives as long as the value stays where it is. */
 void mrpc_failure_get(lua_State *L, int index, mrpc_failure *out);
@@ -46,15 +49,11 @@ bool mrpc_error_object_get(lua_State *L, int index, mrpc_error_object *out);
  * top of `co`. Nothing for a task that was cancelled or closed. */
 void mrpc_failure_log(const mrpc_task *task, lua_State *co, const char *text);
 
-/* Raise an error object, rpc.cancelled, the error of a peer that has ended.
- * Never return. */
+/* Raise an error object that no script made, rpc.cancelled, the error of a
+ * peer that has ended. Never return. */
 int mrpc_error_raise(lua_State *L, int code, const char *message);
 int mrpc_error_raise_cancelled(lua_State *L);
 int mrpc_error_raise_gone(lua_State *L);
-/* Makes the table on top look like an error of rpc.error's.
- * stack: [table] -> [table] */
-void mrpc_error_dress(lua_State *L);
-
 /* Puts `error` and `cancelled` into the table on top. May throw. */
 void mrpc_error_open(lua_State *L);
 

@@ -2,8 +2,9 @@
  *
  * A handler's stack looks like this, from level 0 on: the message handler;
  * `error` or `assert`, when the script raised; the script's functions; the
- * host's C function at the bottom. The first two and the last aren't news. A
- * deep stack is shown by both of its ends, a very deep one by its top. */
+ * host's C function at the bottom. The first two and the last aren't news, nor
+ * what the host's own Lua files do for a script that calls them. A deep stack
+ * is shown by both of its ends, a very deep one by its top. */
 #include "runtime/trace.h"
 
 #include <lauxlib.h>
@@ -26,12 +27,16 @@ size_t mrpc_trace_place(const char *message, size_t *file_len, int *line) {
   return 0;
 }
 
+bool mrpc_trace_is_own(const lua_Debug *ar) {
+  return !strncmp(ar->source, "=rpc.", 5);
+}
+
 bool mrpc_trace_push_file(lua_State *L, int *line) {
   lua_Debug ar;
   for (int level = 1; level < FIRST_LEVELS; level++) {
     if (!lua_getstack(L, level, &ar)) return false;
     lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline <= 0) continue;
+    if (ar.currentline <= 0 || mrpc_trace_is_own(&ar)) continue;
     *line = ar.currentline;
     lua_pushstring(L, ar.short_src);
     return true;
@@ -63,6 +68,18 @@ static int last_level(lua_State *L) {
 static bool is_raiser(const lua_Debug *ar) {
   return *ar->what == 'C' && ar->name &&
          (!strcmp(ar->name, "error") || !strcmp(ar->name, "assert"));
+}
+
+/* Where the author's part of the stack begins. */
+static int first_level(lua_State *L) {
+  lua_Debug ar;
+  int first = 1;
+  for (int level = 1; level < FIRST_LEVELS; level++) {
+    if (!lua_getstack(L, level, &ar)) break;
+    lua_getinfo(L, "S", &ar);
+    if (mrpc_trace_is_own(&ar)) first = level + 1;
+  }
+  return first;
 }
 
 /* stack: [] -> [line] */
@@ -97,10 +114,11 @@ static int push_gap(lua_State *L, int level, int last) {
 void mrpc_trace_push(lua_State *L) {
   lua_Debug ar;
   luaL_Buffer buffer;
-  int last = last_level(L);
+  int first = first_level(L), last = last_level(L);
   luaL_checkstack(L, 10, NULL);
   luaL_buffinit(L, &buffer);
-  for (int level = 1; level <= last && lua_getstack(L, level, &ar); level++) {
+  for (int level = first; level <= last && lua_getstack(L, level, &ar);
+       level++) {
     if (level > FIRST_LEVELS && level < last - LAST_LEVELS) {
       level = push_gap(L, level, last);
       luaL_addvalue(&buffer);

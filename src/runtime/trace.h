@@ -12,10 +12,12 @@
 /* How many bytes at the begin of a message tell its place ("math.lua:3: "),
  * how many of these the file, and the line; 0 when none do. */
 size_t mrpc_trace_place(const char *message, size_t *file_len, int *line);
-/* The file of the innermost Lua function, called from a message handler.
+/* The file of the author's innermost function, called from a message handler.
  * False, and nothing pushed, when there is none. May throw.
  * stack: [] -> [file] or [] */
 bool mrpc_trace_push_file(lua_State *L, int *line);
+/* Is it a function of the host's Lua files? With lua_getinfo's `S`. */
+bool mrpc_trace_is_own(const lua_Debug *ar);
 /* Does the stack have thousands of levels? */
 bool mrpc_trace_is_deep(lua_State *L);
 /* The stack of a message handler's caller, a line each, ended by '\n'. May

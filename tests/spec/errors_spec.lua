@@ -153,6 +153,90 @@ describe("a failing handler", function()
   end)
 end)
 
+describe("an error that comes from elsewhere", function()
+  local RELAY = { ["init.lua"] = [[
+    local M = {}
+    local client
+
+    function M.ask(method) return rpc.peer():call(method, nil, { timeout = 0.05 }) end
+    function M.connect(url) client = rpc.connect(url) return true end
+    function M.relay(method)
+      local result = client:call(method, { 1 })
+      return result
+    end
+    function M.await() rpc.await(function() end, 0.01) end
+    function M.spawned()
+      rpc.spawn(function() M.await() end):wait()
+    end
+    function M.unreachable()
+      local to = rpc.connect("unix:/no/such/socket")
+      return to
+    end
+    function M.caught() return (pcall(M.await)) end
+    function M.own()
+      rpc.spawn(function() rpc.sleep(0.001) rpc.error(4, "own") end):wait()
+    end
+    return M]] }
+
+  local UP = { ["init.lua"] = [[
+    return { no = function(_) rpc.error(-32099, "no", { why = 1 }) end }]] }
+
+  local function relay(options)
+    local up = support.serve(UP, { listen = { "tcp://127.0.0.1:0" } })
+    options.listen = { "tcp://127.0.0.1:0" }
+    local there, self = support.serve_client(RELAY, options)
+    assert.is_true(there:result("connect", "[\"" .. up.urls[1] .. "\"]"))
+    return there, self
+  end
+
+  -- What calls it, and what the log says.
+  local FAILURES = {
+    { "relay", '["nope"]', -32601, [[init.lua:7: call \"nope\": Method not found (-32601)]] },
+    { "await", nil, -32051, "init.lua:10: await: Timed out (-32051)" },
+    { "spawned", nil, -32051, "init.lua:10: await: Timed out (-32051)" },
+    { "unreachable", nil, -32057,
+      [[init.lua:15: connect \"unix:/no/such/socket\": The peer went away: ]] },
+  }
+
+  it("goes on as it is, with a warning in the log", function()
+    local there, self = relay {}
+    for _, case in ipairs(FAILURES) do
+      local name, params, code, text = table.unpack(case)
+      local failure = there:failure(name, params)
+      assert.equal(code, failure.code)
+      assert.is_nil(failure.data)
+      local line = self:wait_log("method=" .. name, nil)
+      assert.matches("warn  method failed", line)
+      assert.is_truthy(line:find(text, 1, true), line)
+      assert.is_truthy(line:find("traceback=", 1, true), line)
+      assert.is_nil(line:find("rpc.connect:", 1, true), line)
+    end
+  end)
+
+  it("is explained in dev mode, if it has no data", function()
+    local there = relay { dev = true }
+    local failure = there:failure("relay", '["nope"]')
+    assert.equal('init.lua:7: call "nope": Method not found (-32601)', failure.data.message)
+    assert.matches("^init.lua:7: in ", failure.data.traceback[1])
+    assert.same({ code = -32099, message = "no", data = { why = 1 } },
+      there:failure("relay", '["no"]'))
+  end)
+
+  it("says so when the caller itself is to blame", function()
+    local there, self = relay {}
+    there.session:send('{"jsonrpc":"2.0","method":"ask","params":["what"],"id":1}')
+    local line = self:wait_log("method=ask")
+    assert.is_truthy(line:find([[init.lua:4: call \"what\": Timed out (-32051)]], 1, true), line)
+  end)
+
+  it("is nothing to tell of when it is caught, or the author's own", function()
+    local there, self = relay { dev = true }
+    assert.is_false(there:result("caught"))
+    assert.same({ code = 4, message = "own" }, there:failure("own"))
+    assert.is_nil(self.err:find("method failed", 1, true))
+  end)
+end)
+
 describe("errors of the host", function()
   local TIMED = { ["late.lua"] = [[
     local M = {}
