@@ -262,8 +262,25 @@ static void serve(mrpc_host *host) {
   mrpc_host_check_end(host);
 }
 
+/* What callers may be told when there is nothing to call. */
+static void set_hint(mrpc_host *host, const mrpc_report *report) {
+  const mrpc_fault *fault = report->fault_count ? report->faults : NULL;
+  char *hint = host->hint;
+  const size_t size = sizeof host->hint;
+  if (report->generation == 0 && fault && fault->line)
+    snprintf(hint, size, "nothing is loaded: %s:%d: %s", fault->file,
+             fault->line, fault->message);
+  else if (report->generation == 0 && fault)
+    snprintf(hint, size, "nothing is loaded: %s: %s", fault->file,
+             fault->message);
+  else
+    snprintf(hint, size, "no methods are loaded");
+  mrpc_dispatch_set_hint(host->dispatch, report->methods ? NULL : hint);
+}
+
 static void on_report(const mrpc_report *report, void *ud) {
   mrpc_host *host = ud;
+  set_hint(host, report);
   mrpc_admin_report(host, report);
   if (host->config.on_report) host->config.on_report(report, host->config.ud);
   if (host->state == MRPC_HOST_LOADING) serve(host);

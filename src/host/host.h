@@ -39,6 +39,7 @@ struct mrpc_host {
   bool running; /* inside mrpc_host_run */
   mrpc_loop *loop;
   mrpc_dispatch *dispatch;
+  char hint[256];        /* why there are no methods */
   mrpc_runtime *runtime; /* NULL: C methods only */
   mrpc_bell *bell;
   atomic_int asked;    /* MRPC_HOST_DRAIN, ... since the bell was heard last */

@@ -39,6 +39,7 @@ struct mrpc_dispatch {
   mrpc_map empty;
   const mrpc_method *last; /* that was found, until the maps change */
   mrpc_method fallback;    /* for what isn't found; `start` NULL: none */
+  const char *hint;        /* why there are no methods; NULL: there are */
   mrpc_peer_watch watch;
   void *watch_ud;
   mrpc_error_codes codes; /* zero: the code is sent as it is */

@@ -6,6 +6,7 @@
 #ifndef MRPC_RPC_DISPATCH_H
 #define MRPC_RPC_DISPATCH_H
 
+#include "base/buf.h"
 #include "base/env.h"
 #include "base/map.h"
 
@@ -45,6 +46,13 @@ const mrpc_method *mrpc_dispatch_find(mrpc_dispatch *dispatch, const char *name,
  * there is none or the name is reserved. */
 const mrpc_method *mrpc_dispatch_default(const mrpc_dispatch *dispatch,
                                          const char *name, size_t len);
+/* Adds a sentence on a name that isn't found: the hint, or which method is the
+ * nearest. */
+void mrpc_dispatch_explain(const mrpc_dispatch *dispatch, const char *name,
+                           size_t len, mrpc_buf *to);
+/* Why there are no methods, for as long as that is so; NULL: there are. Stays
+ * the caller's. */
+void mrpc_dispatch_set_hint(mrpc_dispatch *dispatch, const char *hint);
 /* What is sent for a code: that which set_codes gave for one of the host's
  * own, any other as it is. */
 int mrpc_dispatch_code(const mrpc_dispatch *dispatch, int code);

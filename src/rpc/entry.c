@@ -65,6 +65,31 @@ MRPC_COLD static void refuse(mrpc_batch *batch, const mrpc_envelope *e,
   fail_request(batch, e, &error);
 }
 
+/* The method isn't there, which is a slip more often than not. */
+static void refuse_unknown(mrpc_batch *batch, const mrpc_envelope *e,
+                           const name *called) {
+  const mrpc_peer *peer = batch->peer;
+  bool is_request = e->kind == MRPC_ENVELOPE_REQUEST;
+  mrpc_error error = {.code = MRPC_METHOD_NOT_FOUND};
+  mrpc_buf text, data;
+  mrpc_buf_init(&text, &peer->env->mem, SIZE_MAX);
+  mrpc_buf_init(&data, &peer->env->mem, SIZE_MAX);
+  mrpc_dispatch_explain(peer->dispatch, called->text, called->len, &text);
+  mrpc_buf_addc(&text, '\0');
+  if (!text.err)
+    mrpc_log(peer->env, MRPC_LOG_DEBUG,
+             is_request ? "request refused" : "notification dropped", "peer",
+             peer->address, "why", text.data, NULL);
+  if (peer->explain && !text.err) {
+    mrpc_json_write_text(&data, text.data, text.len - 1);
+    error.data = data.err ? NULL : data.data;
+    error.data_len = data.len;
+  }
+  if (is_request) fail_request(batch, e, &error);
+  mrpc_buf_clear(&data);
+  mrpc_buf_clear(&text);
+}
+
 /* The phrases of faults hold `"`, so that they are written as JSON. */
 MRPC_COLD static void refuse_invalid(mrpc_batch *batch,
                                      const mrpc_envelope *e) {
@@ -93,12 +118,9 @@ static bool is_duplicate(const mrpc_batch *batch, const mrpc_envelope *e) {
 }
 
 /* May the method start? If not, the request is answered. */
-static bool admit(mrpc_batch *batch, const mrpc_envelope *e,
-                  const mrpc_method *method) {
+static bool admit(mrpc_batch *batch, const mrpc_envelope *e) {
   const mrpc_peer *peer = batch->peer;
-  if (!method) {
-    refuse(batch, e, MRPC_METHOD_NOT_FOUND, NULL);
-  } else if (peer->is_draining) {
+  if (peer->is_draining) {
     batch->is_refused = true;
     refuse(batch, e, MRPC_SHUTTING_DOWN, NULL);
   } else if (mrpc_peer_is_full(peer)) {
@@ -157,7 +179,10 @@ static void run_method(mrpc_batch *batch, const mrpc_envelope *e) {
       mrpc_cancel_take(peer, doc, e->params, called.text, called.len);
   if (!method && !is_taken)
     method = mrpc_dispatch_default(peer->dispatch, called.text, called.len);
-  if (!is_taken && admit(batch, e, method)) start(batch, e, method, &called);
+  if (!method && !is_taken)
+    refuse_unknown(batch, e, &called);
+  else if (method && admit(batch, e))
+    start(batch, e, method, &called);
   if (called.copy) mrpc_mem_free(&peer->env->mem, called.copy, called.size);
 }
 

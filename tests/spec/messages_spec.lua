@@ -42,6 +42,41 @@ describe("a load that fails", function()
   end)
 end)
 
+describe("a method that isn't there", function()
+  local MATH = { ["math.lua"] = "return { subtract = function(a, b) return a - b end }" }
+
+  it("is told with the one that was meant, in dev mode", function()
+    local there = support.serve_client(MATH, { dev = true })
+    assert.same({ code = -32601, message = "Method not found",
+      data = 'no method "math.substract", the nearest is "math.subtract"' },
+      there:failure("math.substract"))
+    assert.equal('no method "something else"', there:failure("something else").data)
+    local long = ("x"):rep(100000) .. "\"é"
+    assert.equal('no method "' .. long .. '"', there:failure(long).data)
+    assert.equal(1, there:result("math.subtract", "[3,2]"))
+  end)
+
+  it("is told without it in production, where the log knows it", function()
+    local there, self = support.serve_client(MATH, { args = { "--log", "debug" } })
+    assert.same({ code = -32601, message = "Method not found" }, there:failure("math.substract"))
+    holds(self:wait_log("request refused"), [[no method \"math.substract\", the nearest is]])
+  end)
+
+  it("is told with why there are none", function()
+    local dir = files.temp { ["a.lua"] = "return {" }
+    local self = support.serve(dir, { watch = true, dev = true })
+    local there = client.open(self.urls[1])
+    assert.matches("^nothing is loaded: a.lua:1: ", there:failure("a").data)
+    files.write(dir .. "/a.lua", "return function() return 1 end")
+    self:wait_log("loaded  generation=1")
+    assert.equal(1, there:result("a"))
+    assert.equal('no method "xyzzy"', there:failure("xyzzy").data)
+    files.write(dir .. "/a.lua", "return")
+    self:wait_log("loaded  generation=2")
+    assert.equal("no methods are loaded", there:failure("a").data)
+  end)
+end)
+
 describe("a log line", function()
   local METHODS_THAT_LOG = { ["say.lua"] = [[
     return function()
