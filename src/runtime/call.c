@@ -59,6 +59,24 @@ MRPC_COLD static void refuse(const mrpc_lua_method *method, mrpc_call *call,
   mrpc_call_error(call, MRPC_INTERNAL_ERROR, "Internal error", NULL);
 }
 
+/* Nobody is told of a notification's error. */
+static void log_notification(const mrpc_lua_method *method, int64_t code,
+                             const char *message) {
+  char text[24];
+  mrpc_text number = mrpc_text_in(text, sizeof text);
+  if (code < 0) mrpc_text_add(&number, "-");
+  mrpc_text_addu(&number, code < 0 ? 0 - (uint64_t)code : (uint64_t)code);
+  mrpc_log(method->runtime->env, MRPC_LOG_INFO, "notification failed", "method",
+           method->base.name, "code", text, "error", message, NULL);
+}
+
+static void refuse_params(const mrpc_lua_method *method, mrpc_call *call,
+                          const char *why) {
+  if (mrpc_call_is_notification(call))
+    log_notification(method, MRPC_INVALID_PARAMS, why);
+  mrpc_call_error(call, MRPC_INVALID_PARAMS, why, NULL);
+}
+
 void mrpc_lua_method_start(mrpc_call *call, void *ud) {
   mrpc_lua_method *method = ud;
   mrpc_args args;
@@ -67,7 +85,7 @@ void mrpc_lua_method_start(mrpc_call *call, void *ud) {
   uint32_t params;
   const mrpc_doc *doc = mrpc_call_doc(call, &params);
   if (mrpc_args_match(method, doc, params, &args, why, sizeof why)) {
-    mrpc_call_error(call, MRPC_INVALID_PARAMS, why, NULL);
+    refuse_params(method, call, why);
     return;
   }
   int rc = take_task(method, call, &task);
@@ -219,7 +237,10 @@ static void fail_object(mrpc_task *task, lua_State *co,
       return;
     }
   }
-  if (mrpc_foreign_get(co, -2, &failure)) tell_foreign(task, &failure);
+  if (mrpc_foreign_get(co, -2, &failure))
+    tell_foreign(task, &failure);
+  else if (mrpc_call_is_notification(task->call))
+    log_notification(task->ud, object->code, object->message);
   fail_with_scratch(task, object->code, object->message, object->message_len);
 }
 

@@ -77,6 +77,23 @@ describe("a method that isn't there", function()
   end)
 end)
 
+describe("a notification that fails", function()
+  it("is told of in the log, since nobody else hears of it", function()
+    local there, self = support.serve_client { ["a.lua"] = [[
+      return { meant = function() rpc.error(-32010, "no such user") end, one = function() end }]] }
+    there.session:send(client.request("a.meant"))
+    holds(self:wait_log("notification failed"), "info  ", "method=a.meant", "code=-32010",
+      [[error="no such user"]])
+    there.session:send(client.request("a.one", "[1]"))
+    holds(self:wait_log("method=a.one"), "info  notification failed", "code=-32602",
+      "the method takes none, not 1")
+    there:failure("a.meant")
+    there:result("a.one")
+    local _, count = self.err:gsub("notification failed", "")
+    assert.equal(2, count)
+  end)
+end)
+
 describe("a log line", function()
   local METHODS_THAT_LOG = { ["say.lua"] = [[
     return function()
