@@ -110,7 +110,10 @@ struct mrpc_framing {
   bool closing;       /* nothing more is read; close when `out` is sent */
   bool is_dead;       /* and the other side is gone: its calls are cancelled */
   bool is_unread;     /* set by the peer for tick: it stopped reading */
+  bool is_told;       /* it has logged by itself why recv fails */
   const char *error;  /* why recv or eof failed; a constant phrase */
+  const char *peer;   /* the other side's address, for the log; NULL: not known;
+                         set by the peer */
   mrpc_framing *next; /* how the conversation goes on; NULL: as it is */
 };
 

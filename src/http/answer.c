@@ -4,6 +4,8 @@
  * written straight to the output; one that comes early is written to its slot
  * and follows when its turn comes. The connection closes behind the first
  * answer that says so. */
+#include <stdio.h>
+
 #include "http/reply.h"
 #include "http/server.h"
 
@@ -97,12 +99,29 @@ int mrpc_http_none(mrpc_framing *f, uint64_t token, mrpc_outcome outcome) {
   return mrpc_http_put(f, token, "", 0, outcome);
 }
 
+/* The first of its status in a connection is told at info. */
+static void tell(mrpc_http_server *s) {
+  const mrpc_http_verdict *v = &s->verdict;
+  char status[8], got[MRPC_HTTP_GOT + 1];
+  if (v->status < 400 || v->status >= 500) return;
+  uint32_t bit = 1U << (v->status - 400) % 32;
+  int level = s->told & bit ? MRPC_LOG_DEBUG : MRPC_LOG_INFO;
+  s->told |= bit;
+  s->base.is_told = true;
+  snprintf(status, sizeof status, "%d", v->status);
+  snprintf(got, sizeof got, "%.*s", (int)v->got_len, v->got);
+  mrpc_log(s->base.env, level, "request refused", "peer",
+           s->base.peer ? s->base.peer : "", "status", status, "why", v->what,
+           "got", v->has_got ? got : NULL, NULL);
+}
+
 int mrpc_http_put_verdict(mrpc_http_server *s, uint64_t token) {
   mrpc_http_slot *slot;
   mrpc_buf *to = begin_answer(s, token, &slot);
   if (!to) return MRPC_OK;
   size_t mark = to->len;
   mrpc_http_write_verdict(to, slot, &s->verdict);
+  tell(s);
   return end_answer(s, slot, to, mark);
 }
 

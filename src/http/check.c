@@ -67,7 +67,7 @@ static bool check_host(const request *r, mrpc_http_verdict *out) {
   if (r->host.len && !mrpc_http_split_host(r->host, &name))
     return break_off(out, 400, "Host isn't a name with or without a port");
   if (mrpc_http_allows_host(r->rules->config, name)) return false;
-  decide(out, 403, "Host must be a name of this server");
+  decide(out, 403, "Host must be a name of this server (http.hosts)");
   return got(out, r->host);
 }
 
@@ -76,7 +76,7 @@ static bool check_origin(const request *r, mrpc_http_verdict *out) {
   if (!origin.at) return false;
   if (mrpc_http_allows_origin(r->rules->config, origin, r->host, &out->origin))
     return false;
-  decide(out, 403, "Origin isn't allowed");
+  decide(out, 403, "Origin isn't allowed (http.origins)");
   return got(out, origin);
 }
 

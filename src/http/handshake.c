@@ -18,13 +18,15 @@ typedef struct reading {
 /* The client names its favourite first. */
 static void choose_protocol(reading *r, mrpc_text list) {
   mrpc_text element;
-  while (!r->offer->protocol && mrpc_http_next_element(&list, &element))
+  while (!r->offer->protocol && mrpc_http_next_element(&list, &element)) {
+    if (!r->offer->wished.len) r->offer->wished = element;
     for (const char *const *one = r->protocols; one && *one; one++)
       if (element.len == strlen(*one) &&
           memcmp(element.at, *one, element.len) == 0) {
         r->offer->protocol = *one;
         break;
       }
+  }
 }
 
 static void set_once(reading *r, mrpc_text *field, mrpc_text value) {

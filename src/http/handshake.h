@@ -12,6 +12,7 @@
 typedef struct mrpc_ws_offer {
   mrpc_text key;
   const char *protocol; /* that both want, one of ours; NULL: none */
+  mrpc_text wished;     /* the first of its subprotocols; empty: none */
   int status;           /* of the refusal */
   mrpc_text got;        /* what stood there, when it was refused */
 } mrpc_ws_offer;

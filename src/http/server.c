@@ -14,6 +14,8 @@
  * An upgrade to WebSocket hands the connection over: see upgrade. */
 #include "http/server.h"
 
+#include <stdio.h>
+
 #include "http/handshake.h"
 #include "http/websocket.h"
 
@@ -220,6 +222,15 @@ static void remember(mrpc_http_server *s, const mrpc_http_head *head) {
   s->last_origin = s->verdict.origin;
 }
 
+static void tell_protocol(const mrpc_http_server *s, const mrpc_ws_offer *o) {
+  char wished[64];
+  if (o->protocol || !o->wished.len) return;
+  snprintf(wished, sizeof wished, "%.*s", (int)o->wished.len, o->wished.at);
+  mrpc_log(s->base.env, MRPC_LOG_DEBUG, "no subprotocol in common", "peer",
+           s->base.peer ? s->base.peer : "", "wished", wished, "key",
+           "websocket.protocols", NULL);
+}
+
 /* The conversation goes on as WebSocket, behind the answer that says so. Its
  * place among earlier answers couldn't be kept. */
 static int upgrade(mrpc_http_server *s, mrpc_text block) {
@@ -236,6 +247,7 @@ static int upgrade(mrpc_http_server *s, mrpc_text block) {
   mrpc_http_fields_get(&w->fields, &env->mem, block);
   mrpc_ws_read_offer(block, s->config.websocket.protocols, &offer);
   mrpc_ws_write_accept(&s->base.out, &offer);
+  tell_protocol(s, &offer);
   if (!w->fields.block || s->base.out.err) return mrpc_http_die(s);
   s->is_stopped = true;
   return MRPC_PARTIAL;

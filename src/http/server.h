@@ -59,6 +59,8 @@ typedef struct mrpc_http_server {
   size_t digits_len;
   const char *last_origin; /* its Access-Control-Allow-Origin */
 
+  uint32_t told; /* a bit for each status of a refusal that was logged */
+
   uint64_t deadline;  /* of the head or body; UINT64_MAX: none */
   uint64_t idle_at;   /* when to look whether the connection idles */
   uint64_t idle_step; /* a quarter of limits.idle_time */

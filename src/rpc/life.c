@@ -48,6 +48,7 @@ int mrpc_peer_new(const mrpc_peer_config *config, mrpc_framing *framing,
   peer->address = copy;
   peer->address_len = len;
   peer->framing = framing;
+  framing->peer = copy;
   peer->dispatch->users++;
   peer->id = ++peer->dispatch->last_peer;
   mrpc_open_arm(peer);

@@ -99,8 +99,8 @@ static void close_input(mrpc_peer *peer) {
 /* The bytes can't be followed any further. Calls in flight are answered. */
 static void break_off(mrpc_peer *peer, int code) {
   const char *why = peer->framing->error ? peer->framing->error : "";
-  mrpc_log(peer->env, MRPC_LOG_INFO, "input broken off", "peer", peer->address,
-           "why", why, NULL);
+  mrpc_log(peer->env, peer->framing->is_told ? MRPC_LOG_DEBUG : MRPC_LOG_INFO,
+           "input broken off", "peer", peer->address, "why", why, NULL);
   if (code == MRPC_ESYNTAX) mrpc_batch_break(peer, why);
   if (peer->failed == MRPC_OK) peer->failed = MRPC_EPROTO;
   peer->close_at = mrpc_env_after(peer->env, peer->limits.half_closed);
@@ -179,6 +179,7 @@ static void change_framing(mrpc_peer *peer) {
   old->next = NULL;
   old->vt->free(old);
   peer->framing = next;
+  next->peer = peer->address;
   if (next->vt->transport) peer->transport = next->vt->transport;
   mrpc_open_arm(peer);
 }

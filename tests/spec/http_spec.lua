@@ -207,8 +207,41 @@ describe("HTTP", function()
     end)
 
     it("not its own origin", function()
-      local host = "127.0.0.1:" .. port
-      assert.equal(200, post(SUBTRACT, { Host = host, Origin = "http://" .. host }).status)
+      for _, name in ipairs { "127.0.0.1", "localhost" } do
+        local host = name .. ":" .. port
+        assert.equal(200, post(SUBTRACT, { Host = host, Origin = "http://" .. host }).status)
+      end
+    end)
+
+    it("and says why, to the caller and once a connection in the log", function()
+      local own = support.serve(METHODS)
+      local connection = conn.open(own.urls[1])
+      local past = 1
+      local function is_told(status, why, fields, line)
+        for _ = 1, 2 do
+          connection:send(wire.http.wrap(SUBTRACT, fields, line))
+          local response = wire.http.read(connection)
+          assert.equal(status, response.status)
+          assert.equal(("%d %s\n"):format(status, why), response.body)
+        end
+        local _, told = own:wait_log(("request refused  peer=\"?127.0.0.1:%%d+\"? status=%d")
+          :format(status), nil, past)
+        past = told
+        assert.is_truthy(own.err:find('why="' .. why:match("^[^,]+"), 1, true))
+      end
+      is_told(403, "Origin isn't allowed (http.origins), got http://evil.example",
+        { Origin = "http://evil.example" })
+      is_told(404, "no endpoint of this path, got /nowhere", nil, "POST /nowhere HTTP/1.1")
+      is_told(415, "Content-Type must be application/json, got text/plain",
+        { ["Content-Type"] = "text/plain" })
+      connection:close()
+      local host = post(SUBTRACT, { Host = "example.com" })
+      assert.equal("403 Host must be a name of this server (http.hosts), got example.com\n",
+        host.body)
+      conn.open(own.urls[1]):send("POST / HTTP/1.1\r\nHost : x\r\n\r\n"):rest()
+      own:wait_log("request refused .*status=400", nil, past)
+      assert.equal(4, select(2, own.err:gsub("request refused", "")))
+      assert.is_nil(own.err:find("broken off", 1, true))
     end)
 
     it("more than it takes, before the body is sent", function()

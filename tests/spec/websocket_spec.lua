@@ -265,6 +265,14 @@ describe("a WebSocket of a server that is set up", function()
     assert.equal("b", response.headers["sec-websocket-protocol"])
   end)
 
+  it("says in a detailed log that no subprotocol is in common", function()
+    serve('{ websocket = { protocols = { "a" } }, log = { level = "debug" } }')
+    local handshake = ws.handshake { ["Sec-WebSocket-Protocol"] = "c, d" }
+    local response = wire.http.read(conn.open(url):send(handshake))
+    assert.is_nil(response.headers["sec-websocket-protocol"])
+    server:wait_log("debug no subprotocol in common .* wished=c key=websocket.protocols")
+  end)
+
   it("gets no more than it reads", function()
     serve("{ limits = { output = 2^16, write_time = 1 } }")
     local socket = open()
