@@ -142,6 +142,7 @@ void mrpc_peer_drain(mrpc_peer *peer) {
   if (peer->is_draining || peer->is_over) return;
   peer->is_draining = true;
   if (f->vt->drain) f->vt->drain(f);
+  if (f->closing) put_off(peer);
   mrpc_deadline_update(peer);
 }
 

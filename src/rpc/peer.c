@@ -22,6 +22,7 @@ enum { LARGE = 1024 }; /* bytes of a message */
 
 static void finish_input(mrpc_peer *peer);
 static void close_input(mrpc_peer *peer);
+static void stop_reading(mrpc_peer *peer);
 
 /* Is a limit reached? While a call of ours waits for the other side its
  * messages are taken all the same, for its answer is among them. */
@@ -46,6 +47,7 @@ static void enter(mrpc_peer *peer) {
 
 static void leave(mrpc_peer *peer) {
   if (peer->is_closing) close_input(peer);
+  if (peer->framing->closing) stop_reading(peer);
   if (peer->is_lost) mrpc_peer_end(peer);
   peer->is_busy = false;
   peer->has_news = false;
@@ -57,7 +59,8 @@ static void leave(mrpc_peer *peer) {
 void mrpc_peer_changed(mrpc_peer *peer) {
   if (peer->is_busy) return;
   bool is_freed = peer->is_held && !is_limited(peer);
-  if (is_freed || may_unqueue(peer)) peer->is_due = true;
+  bool is_closed = peer->framing->closing && !peer->is_read;
+  if (is_freed || may_unqueue(peer) || is_closed) peer->is_due = true;
   peer->is_held |= is_limited(peer);
   mrpc_deadline_update(peer);
   bool is_news = peer->has_news || mrpc_peer_is_done(peer);
@@ -245,7 +248,6 @@ void mrpc_peer_pump(mrpc_peer *peer) {
   enter(peer);
   if (peer->is_fresh && !peer->is_lost) mrpc_open_try(peer);
   if (!peer->is_lost) go_on(peer);
-  if (peer->framing->closing) stop_reading(peer);
   if (peer->framing->is_dead) end_input(peer);
   leave(peer);
 }

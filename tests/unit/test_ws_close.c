@@ -136,6 +136,25 @@ static void test_peer_idle(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+/* Behind the Close of a drain nobody answers a call of ours. */
+static void test_peer_drained(void) {
+  for (int is_owed = 0; is_owed < 2; is_owed++) {
+    talk t = {.framing = make_for};
+    int result = 0;
+    talk_begin(&t);
+    mrpc_peer_call(t.peer, "ask", NULL, 0, note_end, &result, NULL);
+    if (is_owed) hear(&t, TEXT, REQ("wait", "[\"a\"]", "1"));
+    mrpc_peer_drain(t.peer);
+    talk_run(&t);
+    if (is_owed) ok(result == 0, "it waits as long as an answer is owed");
+    if (is_owed) talk_release(&t, "\"a\"");
+    talk_run(&t);
+    ok(result == MRPC_ECLOSED, "a call of ours fails with the Close");
+    talk_flush(&t);
+    ok(mrpc_peer_is_done(t.peer) && talk_end(&t), "all memory came back");
+  }
+}
+
 /* What was asked before is answered, what is asked behind it isn't heard. */
 static void test_peer_busy(void) {
   talk t = {.framing = make_for};
@@ -180,6 +199,7 @@ int main(void) {
   test_drain();
   test_our_close();
   test_peer_idle();
+  test_peer_drained();
   test_peer_busy();
   test_peer_cut_short();
   return tap_finish();
