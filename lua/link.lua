@@ -9,8 +9,8 @@ local M = {}
 
 -- Without the address, which those who read it know.
 local function without_address(reason, url)
-  if reason and reason:sub(1, #url + 2) == url .. ": " then return reason:sub(#url + 3) end
-  return reason
+  if reason and reason:sub(1, #url + 2) == url .. ": " then reason = reason:sub(#url + 3) end
+  return reason and (reason:gsub("^the server has closed the connection: ", ""))
 end
 
 -- Makes a connection: a link, or nil, why not, and whether the address is to

@@ -620,7 +620,8 @@ void mrpc_host_signal(mrpc_host *host, int what);
 
 /* Connects to a server. `on_open` is called once, from the loop; `on_close`,
  * which may be NULL, when an opened connection has ended: mrpc_host_error is
- * "" then, or tells what was wrong with it. MRPC_ESYNTAX for a bad address. */
+ * "" then, or tells what was wrong with it or why the server closed it.
+ * MRPC_ESYNTAX for a bad address. */
 int mrpc_host_connect(mrpc_host *host, const char *url,
                       mrpc_peer_open_fn on_open, mrpc_peer_fn on_close,
                       void *ud);

@@ -12,6 +12,8 @@
 #include "transport/child.h"
 #include "transport/stream.h"
 
+enum { NORMAL = 1000, GOING_AWAY = 1001 }; /* RFC 6455 section 7.4.1 */
+
 typedef struct client {
   mrpc_host *host;
   mrpc_url url;
@@ -77,6 +79,23 @@ static const char *without_status(const char *said, int status) {
   return strtol(said, &end, 10) == status && *end == ' ' ? end + 1 : said;
 }
 
+/* The server has closed the connection in good order: did it say why? */
+static bool explain_farewell(const client *c, const mrpc_framing *f) {
+  static const char what[] = "the server has closed the connection";
+  char reason[128], number[24] = "";
+  int code = 0;
+  const char *said =
+      mrpc_url_is_ws(&c->url) ? mrpc_ws_client_farewell(f, &code) : "";
+  if (!code || (!*said && code <= GOING_AWAY)) return false;
+  snprintf(reason, sizeof reason, "%s", said);
+  for (char *at = reason; *at; at++)
+    if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
+  if (code != NORMAL) snprintf(number, sizeof number, " (code %d)", code);
+  mrpc_host_fail(c->host, MRPC_OK, "%s: %s%s%s%s", c->url.text, what,
+                 *said ? ": " : "", reason, number);
+  return true;
+}
+
 /* Leaves what was wrong with the connection in the host's error. */
 static void explain(const client *c, const mrpc_conn *conn) {
   const mrpc_framing *f = mrpc_peer_framing(conn->peer);
@@ -90,6 +109,7 @@ static void explain(const client *c, const mrpc_conn *conn) {
     said = mrpc_http_client_said(f);
   }
   bool is_child = c->url.kind == MRPC_URL_EXEC;
+  if (explain_farewell(c, f)) return;
   if (!f->error && is_child && *mrpc_child_end(conn))
     mrpc_host_fail(c->host, MRPC_OK, "%s: %s", url, mrpc_child_end(conn));
   else if (!f->error)

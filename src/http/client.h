@@ -17,6 +17,9 @@ const char *mrpc_http_client_said(const mrpc_framing *f);
  * and "". */
 int mrpc_ws_client_status(const mrpc_framing *f);
 const char *mrpc_ws_client_said(const mrpc_framing *f);
+/* How the server has closed a WebSocket: its reason, "" if it gave none, and
+ * the code, 0 when it hasn't. Lives as long as the framing. */
+const char *mrpc_ws_client_farewell(const mrpc_framing *f, int *code);
 /* Adds header fields to all requests, or to the handshake of a WebSocket, of a
  * framing to which nothing was given yet: whole lines, each with its CRLF.
  * MRPC_ENOMEM. */

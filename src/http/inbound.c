@@ -224,6 +224,8 @@ static int take_close(mrpc_websocket *w) {
        !mrpc_utf8_is_whole(&text)))
     return mrpc_websocket_fail(w, MRPC_WS_NOT_UTF8, "a reason isn't UTF-8");
   w->failed = MRPC_ECLOSED;
+  w->heard = (uint16_t)code;
+  w->control[w->control_len] = '\0';
   if (code > MRPC_WS_GOING_AWAY) w->base.error = "it closed with an error code";
   int rc = mrpc_websocket_say_close(w, (uint16_t)code, NULL);
   return rc ? rc : MRPC_ECLOSED;

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "http/client.h"
 #include "http/sha1.h"
 
 /* RFC 6455 section 10.3: the keys can't be foretold by who chooses what we
@@ -137,6 +138,12 @@ static void close_with(mrpc_framing *f, const char *reason) {
   if (reason && !w->reason)
     w->reason = mrpc_mem_copy(mem, reason, strlen(reason));
   part(w, MRPC_WS_NORMAL);
+}
+
+const char *mrpc_ws_client_farewell(const mrpc_framing *f, int *code) {
+  const mrpc_websocket *w = (const mrpc_websocket *)f;
+  *code = f->vt == &mrpc_websocket_vt ? w->heard : 0;
+  return *code ? w->control + 2 : "";
 }
 
 /* Time. */

@@ -57,11 +57,13 @@ typedef struct mrpc_websocket {
   mrpc_buf part;     /* its bytes so far, when it came in pieces */
   uint64_t deadline; /* for it to be whole; UINT64_MAX: none has begun */
   uint8_t control_len;
-  char control[MRPC_WS_CONTROL_MAX]; /* payload of a control frame */
+  char control[MRPC_WS_CONTROL_MAX + 1]; /* payload of a control frame; of a
+                                            Close with a NUL behind it */
 
   /* The end. */
   int failed;        /* sticky result of recv, or MRPC_OK */
   uint32_t owed;     /* messages that wait for put or none */
+  uint16_t heard;    /* code of the other side's Close; 0: none */
   uint16_t farewell; /* code to say when nothing is owed; 0: stays open */
   char *reason;      /* to go with it, or NULL */
 

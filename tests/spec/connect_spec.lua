@@ -211,6 +211,15 @@ describe("rpc.connect", function()
       try(self, "c:call('add', { 1, 1 })").message)
   end)
 
+  it("says why the server closed", function()
+    local backend = support.serve({ ["init.lua"] = [[
+      return { bye = function(reason) rpc.peer():close(reason) end }]] })
+    local self = front(backend.urls[1]:gsub("^http", "ws"), "{ reconnect = false }")
+    try(self, "c:call('bye', { 'come back on Monday' })")
+    loop.wait(function() return run(self, "return c:closed()") end, nil, "its end")
+    assert.equal("The peer went away: come back on Monday", try(self, "c:call('bye')").message)
+  end)
+
   it("tells of each connection", function()
     local url = address()
     local backend = serve(url)

@@ -79,6 +79,18 @@ describe("moonrpc listen", function()
     assert.equal(3, (run("listen", self.urls[1])))
   end)
 
+  it("tells why the server closes a WebSocket, as call does", function()
+    local self = support.serve { ["init.lua"] =
+      [[rpc.on("connect", function(peer) peer:close("no seat\nfor you") end)]] }
+    local url = self.urls[1]:gsub("^http", "ws")
+    for _, command in ipairs { "listen", "call" } do
+      local code, out, err = run(command, url, "x")
+      assert.same({ 3, "" }, { code, out })
+      assert.equal(("moonrpc %s: %s: the server has closed the connection: no seat?for you\n")
+        :format(command, url), err)
+    end
+  end)
+
   it("exits with 3 when the one call isn't answered in time", function()
     local code, _, err = run("listen", "--timeout", "0.2", saying({}, "sleep 5"), "x")
     assert.equal(3, code)
