@@ -29,7 +29,8 @@ const command cli_check = {
         "check DIR\n"
         "\n"
         "Loads every Lua file below DIR as serve would, and prints each fault\n"
-        "as \"file:line: message\" on stdout. Exit codes: 0 no faults; 1\n"
-        "faults; 2 a usage error.\n",
+        "as \"file:line: message\" on stdout, and what is hardly meant as\n"
+        "\"file:line: warning: message\". Exit codes: 0 no faults; 1 faults;\n"
+        "2 a usage error.\n",
     .run = run,
 };

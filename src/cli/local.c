@@ -36,6 +36,13 @@ void local_show_faults(const mrpc_report *report, FILE *to) {
   }
 }
 
+/* Of what is logged, what a check is for. */
+static void show_doubt(const mrpc_log_entry *entry, void *ud) {
+  (void)ud;
+  if (strcmp(entry->text, "doubtful") != 0 || entry->count != 2) return;
+  printf("%s: warning: %s\n", entry->pairs[1], entry->pairs[3]);
+}
+
 int local_run(const command *self, const char *dir, local_fn fn, void *ud) {
   mrpc_env *env = NULL;
   mrpc_host *host = NULL;
@@ -46,6 +53,7 @@ int local_run(const command *self, const char *dir, local_fn fn, void *ud) {
   config.methods = dir;
   config.no_watch = true;
   config.strict = self == &cli_check;
+  if (config.strict) env_config.log = show_doubt;
   config.dev = true;
   config.interrupt_signal = SIGRTMIN + 1;
   config.on_ready = on_ready;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/error.h"
+#include "runtime/foreign.h"
 #include "runtime/loader.h"
 #include "runtime/protect.h"
 #include "runtime/require.h"
@@ -90,8 +91,9 @@ static void note_failure(mrpc_file *file, const mrpc_failure *failure) {
 static void take_error(lua_State *L, mrpc_file *file) {
   mrpc_failure failure;
   mrpc_error_object object;
-  mrpc_failure_get(L, -1, &failure);
-  if (mrpc_error_object_get(L, -1, &object)) {
+  bool is_traced = mrpc_foreign_get(L, -1, &failure);
+  if (!is_traced) mrpc_failure_get(L, -1, &failure);
+  if (!is_traced && mrpc_error_object_get(L, -1, &object)) {
     failure.message = object.message;
     lua_pop(L, 1);
   }
@@ -129,6 +131,15 @@ static void skip_preamble(start *s) {
   s->len -= skip;
 }
 
+/* The line on which the text ends, blanks aside. */
+static int find_end(const start *s) {
+  size_t len = s->len;
+  int line = 1;
+  while (len && strchr(" \t\r\n", s->text[len - 1])) len--;
+  for (size_t i = 0; i < len; i++) line += s->text[i] == '\n';
+  return line;
+}
+
 /* The file's environment: what isn't in it is looked up among the globals;
  * what the file sets stays in it. stack: [] -> [environment] */
 static void push_environment(lua_State *L) {
@@ -149,6 +160,7 @@ static int compile(lua_State *L) {
   char name[NAME_MAX_BYTES];
   size_t len = 0;
   skip_preamble(s);
+  s->file->end_line = find_end(s);
   lua_pushfstring(L, "@%s", s->file->path);
   if (luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t")) {
     mrpc_failure_push(L);
@@ -239,15 +251,32 @@ static void push_value(lua_State *L, lua_State *co) {
   lua_xmove(co, L, 1);
 }
 
+/* A file may have other uses, so that this is no fault.
+ * stack: [value] -> [value] */
+static void doubt(lua_State *L, const mrpc_file *file, bool is_empty) {
+  if (file->method_count || !mrpc_list_is_empty(&file->owned)) return;
+  if (is_empty)
+    mrpc_methods_doubt(file, file->end_line,
+                       "it defines no methods; is a return missing here?");
+  else if (lua_istable(L, -1))
+    mrpc_methods_doubt(file, file->end_line,
+                       "the table that it returns has no methods, which are "
+                       "functions under names");
+}
+
 /* A file that a call requires has no methods: those come by a load only.
  * stack: [file] -> [] */
 static int take_value(lua_State *L) {
   mrpc_file *file = lua_touserdata(L, 1);
   bool is_empty = lua_isnoneornil(file->task->co, 1);
   push_value(L, file->task->co);
-  if (!is_empty && !file->node->is_private && !file->epoch) {
+  if (!file->node->is_private && !file->epoch) {
     lua_pushvalue(L, -1);
-    mrpc_methods_collect(L, file, faults_of(file));
+    if (is_empty)
+      lua_pop(L, 1);
+    else
+      mrpc_methods_collect(L, file, faults_of(file));
+    doubt(L, file, is_empty);
   }
   file->value = luaL_ref(L, LUA_REGISTRYINDEX);
   return 0;

@@ -47,6 +47,7 @@ struct mrpc_file {
   uint32_t group;      /* of rpc.serial; 0: its calls don't queue */
   bool is_blocked;     /* it failed since what it requires did */
   uint64_t hash;       /* of its text */
+  int end_line;        /* of its text, once that is compiled */
   mrpc_link owned;
   mrpc_lua_method *methods; /* the latest first */
   uint32_t method_count;

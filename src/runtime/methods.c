@@ -10,6 +10,7 @@
 
 #include "json/scan.h"
 #include "runtime/file.h"
+#include "runtime/text.h"
 
 enum { MAX_NAME = 512, MAX_DEPTH = 16, MAX_METHODS = 10000 };
 
@@ -88,6 +89,20 @@ void mrpc_methods_add(lua_State *L, mrpc_file *file, const char *name,
   file->method_count++;
   describe(L, method, count, &info);
   method->function = luaL_ref(L, LUA_REGISTRYINDEX);
+  if (count && !strcmp(method->params[0], "self"))
+    mrpc_methods_doubt(file, method->line,
+                       "the first parameter of a method is called self; write "
+                       "it with a dot, M.name, not with a colon");
+}
+
+void mrpc_methods_doubt(const mrpc_file *file, int line, const char *why) {
+  char at[512];
+  mrpc_text place = mrpc_text_in(at, sizeof at);
+  mrpc_text_add(&place, file->path);
+  mrpc_text_add(&place, ":");
+  mrpc_text_addu(&place, (uint64_t)line);
+  mrpc_log(file->runtime->env, MRPC_LOG_WARN, "doubtful", "at", at, "why", why,
+           NULL);
 }
 
 void mrpc_methods_release(mrpc_file *file) {
@@ -217,7 +232,7 @@ void mrpc_methods_collect(lua_State *L, mrpc_file *file, mrpc_faults *faults) {
   size_t len = 0;
   if (!lua_istable(L, -1) && !lua_isfunction(L, -1)) {
     mrpc_faults_add(
-        faults, file->path, 0,
+        faults, file->path, file->end_line,
         "a file must return a table, a function or nothing, not a %s",
         luaL_typename(L, -1));
     lua_pop(L, 1);

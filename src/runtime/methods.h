@@ -40,6 +40,8 @@ void mrpc_methods_add(lua_State *L, mrpc_file *file, const char *name,
  * functions are methods, its tables go deeper. Names that can't be and values
  * of other types are noted as faults. May throw. stack: [value] -> [] */
 void mrpc_methods_collect(lua_State *L, mrpc_file *file, mrpc_faults *faults);
+/* Logs what is allowed but hardly meant. */
+void mrpc_methods_doubt(const mrpc_file *file, int line, const char *why);
 /* Lets go of the methods' functions. What calls that have begun tell of their
  * method stays until mrpc_methods_free. Neither throws. */
 void mrpc_methods_release(mrpc_file *file);

@@ -196,6 +196,32 @@ describe("moonrpc check", function()
     return code, out .. err
   end
 
+  it("warns of what is hardly meant", function()
+    local code, out = run("check", files.temp {
+      ["a.lua"] = "local M = {}\n\nfunction M:hello(name) return name end\nreturn M\n",
+      ["b.lua"] = "local M = {}\nfunction M.x() end\n-- no return\n\n",
+      ["c.lua"] = "return {\n  function() end,\n}\n",
+      ["d.lua"] = "rpc.on('connect', function() end)",
+      ["e.lua"] = "rpc.method('e', function() end)",
+      ["_f.lua"] = "return { 1 }",
+    })
+    assert.equal(0, code)
+    assert.matches("a.lua:3: warning: the first parameter of a method is called self", out)
+    assert.matches("b.lua:3: warning: it defines no methods; is a return missing here?", out)
+    assert.matches("c.lua:3: warning: the table that it returns has no methods", out)
+    assert.equal(4, select(2, out:gsub("\n", "")), out)
+  end)
+
+  it("tells the line of a wrong value and of a connection that fails", function()
+    local code, out = run("check", files.temp {
+      ["a.lua"] = "local x = 1\nreturn 5\n",
+      ["b.lua"] = "\nlocal c = rpc.connect('unix:/no/such/socket')\nreturn { c = c }",
+    })
+    assert.equal(1, code)
+    assert.matches("a.lua:2: a file must return a table, a function or nothing, not a number", out)
+    assert.matches('b.lua:2: connect "unix:/no/such/socket": The peer went away: ', out)
+  end)
+
   it("is content with good files", function()
     assert.equal(0, (run("check", METHODS)))
     assert.equal(0, (check {}))
@@ -210,7 +236,7 @@ describe("moonrpc check", function()
 
   it("names file and line of every fault", function()
     local code, text = check {
-      ["good.lua"] = "return {}",
+      ["good.lua"] = "return { f = print }",
       ["syntax.lua"] = "local a = 1\nlocal = 2\n",
       ["sub/raises.lua"] = "\n\n\nerror('on purpose')\n",
       ["nil_call.lua"] = "\nundefined_function()\n",

@@ -81,12 +81,12 @@ static void test_names(void) {
   ok(mrpc_runtime_report(S.runtime)->ok, "private files return what they like");
   load("a.lua", "return 1");
   fault_is(
-      "a.lua:0: a file must return a table, a function or nothing, not a "
+      "a.lua:1: a file must return a table, a function or nothing, not a "
       "number",
       "others don't");
   load("a.lua", "return true");
   fault_is(
-      "a.lua:0: a file must return a table, a function or nothing, not a "
+      "a.lua:1: a file must return a table, a function or nothing, not a "
       "boolean",
       "whatever it is");
   load("a.lua", "");
