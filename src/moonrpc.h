@@ -247,6 +247,7 @@ typedef struct mrpc_websocket_config {
   double pong; /* seconds in which it must come; 10 */
   bool binary; /* take messages in binary frames too */
   bool off;    /* don't speak WebSocket: who asks for it gets HTTP's answer */
+  bool only;   /* speak nothing else: HTTP is answered by 426 */
   const char *const *protocols; /* subprotocols that may be chosen,
                                    NULL-terminated; NULL: none */
 } mrpc_websocket_config;
@@ -514,8 +515,8 @@ uint32_t mrpc_runtime_slice(const mrpc_runtime *runtime);
  *
  * Addresses: http://host:port[/path], http+unix:/path, tcp://host:port,
  * unix:/path, stdio:; the last three take ?framing=line or ?framing=header.
- * HTTP takes WebSocket too; ws://host:port[/path] and ws+unix:/path say so,
- * and connect by it.
+ * HTTP takes WebSocket too; ws://host:port[/path] and ws+unix:/path take it
+ * only, and connect by it.
  * To connect to, exec:command or exec+header:command: the program is started
  * and spoken with over its stdin and stdout; it ends with its connection, or
  * with the host, which may take two seconds then. libuv handles SIGCHLD from

@@ -26,7 +26,8 @@ static int make_framing(mrpc_endpoint *e, mrpc_framing **out) {
   config.limits = &host->config.limits;
   config.dev = host->config.dev;
   if (e->url.path[0]) config.path = e->url.path;
-  config.bound = e->url.kind == MRPC_URL_HTTP ? e->url.host : NULL;
+  config.bound = e->url.file[0] ? NULL : e->url.host;
+  config.websocket.only = mrpc_url_is_ws(&e->url);
   return mrpc_framing_http(host->env, &config, out);
 }
 
@@ -116,8 +117,6 @@ static int bind_new(mrpc_endpoint *e, const char *url) {
   if (rc) return mrpc_host_fail(host, rc, "%s: %s", url, e->url.error);
   if (mrpc_url_is_ws(&e->url) && host->config.http.websocket.off)
     return mrpc_host_fail(host, MRPC_EINVAL, "%s: websocket is off", url);
-  if (e->url.kind == MRPC_URL_WS) e->url.kind = MRPC_URL_HTTP;
-  if (e->url.kind == MRPC_URL_WS_UNIX) e->url.kind = MRPC_URL_HTTP_UNIX;
   if (e->url.kind == MRPC_URL_EXEC)
     return mrpc_host_fail(host, MRPC_ESYNTAX, "%s: one can only connect to it",
                           url);

@@ -122,11 +122,19 @@ static bool is_upgrade(const request *r) {
          is_method(r, "GET") && is_exactly(r->path, r->rules->config->path);
 }
 
+/* A script that looks at each connection that opens sees no HTTP request. */
+static bool refuse_http(mrpc_http_verdict *out) {
+  out->fields = "Upgrade: websocket\r\n";
+  return decide(out, 426, "this address takes WebSocket only");
+}
+
 static bool check_endpoint(const request *r, mrpc_http_verdict *out) {
   bool is_here = is_exactly(r->path, r->rules->config->path);
   bool is_options = is_method(r, "OPTIONS");
-  if (is_here && (is_method(r, "POST") || is_upgrade(r))) return false;
+  if (is_here && is_upgrade(r)) return false;
   if (check_health(r, out)) return true;
+  if (is_here && r->rules->config->websocket.only) return refuse_http(out);
+  if (is_here && is_method(r, "POST")) return false;
   if (is_options && (is_here || is_exactly(r->path, "*")))
     return answer_options(out);
   if (is_here)

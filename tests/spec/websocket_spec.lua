@@ -258,6 +258,28 @@ describe("a WebSocket of a server that is set up", function()
     assert.matches("ws://127.0.0.1:0: websocket is off", err, 1, true)
   end)
 
+  it("is all that an address of ws:// or ws+unix: takes", function()
+    local dir = support.files.temp()
+    local own = support.serve({ ["init.lua"] = "return { up = function() return true end }" },
+      { listen = { "ws://127.0.0.1:0/rpc", "ws+unix:" .. dir .. "/s" } })
+    for i, http in ipairs { own.urls[1]:gsub("^ws", "http"), "http+unix:" .. dir .. "/s" } do
+      local path = i == 1 and "/rpc" or "/"
+      for _, method in ipairs { "POST", "GET", "OPTIONS" } do
+        local text = method == "POST" and '{"jsonrpc":"2.0","method":"up","id":1}' or nil
+        local response = wire.http.read(conn.open(http):send(
+          wire.http.wrap(text, nil, ("%s %s HTTP/1.1"):format(method, path))))
+        assert.equal(426, response.status)
+        assert.equal("websocket", response.headers.upgrade)
+        assert.equal("426 this address takes WebSocket only\n", response.body)
+      end
+      local response = wire.http.read(conn.open(http):send(
+        wire.http.wrap(nil, nil, "GET /healthz HTTP/1.1")))
+      assert.equal(200, response.status)
+      local code, out = support.program.run { "call", own.urls[i], "up" }
+      assert.same({ 0, "true\n" }, { code, out })
+    end
+  end)
+
   it("chooses a subprotocol", function()
     serve('{ websocket = { protocols = { "a", "b" } } }')
     local handshake = ws.handshake { ["Sec-WebSocket-Protocol"] = "c, b, a" }
