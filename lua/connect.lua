@@ -81,12 +81,28 @@ local function deadline_of(state, options)
   return rpc.now() + (options.timeout or state.options.timeout or wait)
 end
 
+local function check_message(name, method, params)
+  if type(method) ~= "string" then
+    error(("bad argument #1 to '%s' (string expected, got %s)"):format(name, type(method)), 3)
+  elseif params ~= nil and type(params) ~= "table" then
+    error(("bad argument #2 to '%s' (params must be a table or nil, not a %s)")
+      :format(name, type(params)), 3)
+  end
+end
+
+-- Raises what a connection raised: what is wrong with an argument, at `level`.
+local function raise(err, level)
+  if type(err) ~= "string" then error(err, 0) end
+  error(err:gsub("^rpc%.%a+:%d+: ", ""), level + 1)
+end
+
 local function send_call(raw, method, params, deadline)
   return raw:call(method, params, { timeout = math.max(deadline - rpc.now(), 0) })
 end
 
 function Client:call(method, params, options)
   local state = state_of(self)
+  check_message("call", method, params)
   options = check_options(options, CALL_TYPES, 2)
   local deadline = deadline_of(state, options)
   local slot <close> = setmetatable({ state = state }, Slot)
@@ -95,19 +111,20 @@ function Client:call(method, params, options)
   for _ = 1, options.idempotent and MAX_SENDS or 1 do
     ok, result, reason = state.kind.use(state, deadline, send_call, method, params, deadline)
     if ok then return result end
-    if not reason then error(result, 0) end
+    if not reason then raise(result, 2) end
   end
   queue.raise_gone(state.ended and state.reason or reason)
 end
 
 function Client:notify(method, params, options)
   local state = state_of(self)
+  check_message("notify", method, params)
   options = check_options(options, CALL_TYPES, 2)
   local deadline = deadline_of(state, options)
   local ok, err, reason = state.kind.use(state, deadline, state.kind.notify, method, params,
     deadline)
   if reason then queue.raise_gone(state.ended and state.reason or reason) end
-  if not ok then error(err, 0) end
+  if not ok then raise(err, 2) end
 end
 
 function Client:close(reason)

@@ -17,7 +17,9 @@ static void emit(lua_State *L, int level, int first) {
   const char *pairs[2 * MAX_FIELDS + 2];
   size_t count = 0;
   luaL_where(L, 1);
-  size_t where = lua_rawlen(L, -1);
+  /* The host's own Lua files are no place that an author knows. */
+  bool is_own = !strncmp(lua_tostring(L, -1), "rpc.", 4);
+  size_t where = is_own ? 0 : lua_rawlen(L, -1);
   if (where > 2) {
     lua_pushlstring(L, lua_tostring(L, -1), where - 2);
     lua_replace(L, -2);

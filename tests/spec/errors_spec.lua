@@ -237,6 +237,39 @@ describe("an error that comes from elsewhere", function()
   end)
 end)
 
+describe("a wrong argument of a client's", function()
+  local WRONG = { ["init.lua"] = [[
+    local client = rpc.connect("unix:/no/such/socket", { retry = true })
+    local up
+    return {
+      connect = function(url) up = rpc.connect(url) return true end,
+      name = function() local r = client:call(5) return r end,
+      params = function() local r = client:call("a", 5) return r end,
+      notify = function() client:notify("a", 5) return 1 end,
+      value = function() local r = up:call("a", { print }) return r end,
+    }]] }
+
+  it("is told with the author's place, as a peer's is", function()
+    local up = support.serve({ ["a.lua"] = "return function() end" },
+      { listen = { "tcp://127.0.0.1:0" } })
+    local there, self = support.serve_client(WRONG, { dev = true })
+    assert.is_true(there:result("connect", '["' .. up.urls[1] .. '"]'))
+    for name, text in pairs {
+      name = "init.lua:5: bad argument #1 to 'call' (string expected, got number)",
+      params = "init.lua:6: bad argument #2 to 'call' " ..
+        "(params must be a table or nil, not a number)",
+      notify = "init.lua:7: bad argument #2 to 'notify' " ..
+        "(params must be a table or nil, not a number)",
+      value = "init.lua:8: params[1]: ",
+    } do
+      local message = there:failure(name).data.message
+      assert.equal(text, message:sub(1, #text))
+    end
+    assert.matches("can't connect", (self:wait_log("can't connect")))
+    assert.is_nil(self.err:find("at=rpc.", 1, true), self.err)
+  end)
+end)
+
 describe("errors of the host", function()
   local TIMED = { ["late.lua"] = [[
     local M = {}
