@@ -242,6 +242,37 @@ static int finish_installed(lua_State *L, int status, lua_KContext ctx) {
   return 2;
 }
 
+/* A file that ends in the path of that name, further down than it was sought:
+ * NULL, there is none. */
+static const char *find_elsewhere(lua_State *L) {
+  const mrpc_loader *loader = mrpc_runtime_of(L)->loader;
+  const char *end = luaL_gsub(L, lua_tostring(L, 1), ".", "/");
+  end = lua_pushfstring(L, "/%s.lua", end);
+  size_t len = strlen(end);
+  const mrpc_tree_node *node = NULL;
+  while (loader && (node = mrpc_tree_next(&loader->tree, node))) {
+    size_t path_len = strlen(node->path);
+    if (!node->is_present || path_len < len) continue;
+    if (!strcmp(node->path + path_len - len, end)) return node->path;
+  }
+  return NULL;
+}
+
+/* stack: [name ...] */
+static int raise_not_found(lua_State *L) {
+  const char *name = lua_tostring(L, 1), *path = find_elsewhere(L);
+  if (!path)
+    return luaL_error(L,
+                      "module '%s' not found: it is neither a file in the "
+                      "methods directory nor on package.path or package.cpath",
+                      name);
+  lua_pushlstring(L, path, strlen(path) - 4);
+  return luaL_error(L,
+                    "module '%s' not found: names begin at the methods "
+                    "directory, so %s is '%s'",
+                    name, path, luaL_gsub(L, lua_tostring(L, -1), "/", "."));
+}
+
 /* Asks the searchers of `package`.
  * stack: [name loaded] -> [name loaded searchers loader data] */
 static void find_loader(lua_State *L) {
@@ -253,10 +284,7 @@ static void find_loader(lua_State *L) {
     if (lua_isfunction(L, -2)) return;
     lua_pop(L, 2);
   }
-  luaL_error(L,
-             "module '%s' not found: it is neither a file in the methods "
-             "directory nor on package.path or package.cpath",
-             lua_tostring(L, 1));
+  raise_not_found(L);
 }
 
 /* As Lua's own, but a wait inside the module suspends the task.

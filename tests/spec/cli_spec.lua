@@ -222,6 +222,16 @@ describe("moonrpc check", function()
     assert.matches('b.lua:2: connect "unix:/no/such/socket": The peer went away: ', out)
   end)
 
+  it("names the module that was meant when one lies further down", function()
+    local code, out = run("check", files.temp {
+      ["user/_lib/words.lua"] = "return {}",
+      ["user/init.lua"] = "return { f = require('_lib.words').f }",
+    })
+    assert.equal(1, code)
+    assert.matches("user/init.lua:1: module '_lib.words' not found: names begin at the methods "
+      .. "directory, so user/_lib/words.lua is 'user._lib.words'", (out:gsub("%-", "-")))
+  end)
+
   it("is content with good files", function()
     assert.equal(0, (run("check", METHODS)))
     assert.equal(0, (check {}))
