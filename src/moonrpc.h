@@ -261,6 +261,8 @@ typedef struct mrpc_http_config {
                                  Host check; NULL: any Host (Unix sockets) */
   const char *const *hosts;   /* further Host names, NULL-terminated */
   const char *const *origins; /* allowed Origins, NULL-terminated */
+  const char *const *headers; /* fields that their pages may send beside
+                                 Content-Type, NULL-terminated */
   mrpc_websocket_config websocket;
 } mrpc_http_config;
 

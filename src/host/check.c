@@ -46,6 +46,11 @@ bool mrpc_check_origin(const char *text, char *why, size_t size) {
                 "an origin is scheme://host or scheme://host:port, no more");
 }
 
+bool mrpc_check_header(const char *text, char *why, size_t size) {
+  return mrpc_text_is_token(mrpc_text_of(text)) ||
+         refuse(why, size, "a header is the name of a field, without a colon");
+}
+
 bool mrpc_check_protocol(const char *text, char *why, size_t size) {
   return mrpc_text_is_token(mrpc_text_of(text)) ||
          refuse(why, size, "a subprotocol is a word without spaces");

@@ -15,6 +15,8 @@ bool mrpc_check_path(const char *text, char *why, size_t size);
 bool mrpc_check_host(const char *text, char *why, size_t size);
 /* scheme://host or scheme://host:port. */
 bool mrpc_check_origin(const char *text, char *why, size_t size);
+/* The name of a header field. */
+bool mrpc_check_header(const char *text, char *why, size_t size);
 /* A subprotocol of WebSocket. */
 bool mrpc_check_protocol(const char *text, char *why, size_t size);
 

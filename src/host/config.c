@@ -78,6 +78,10 @@ static const mrpc_setting http_keys[] = {
      .kind = MRPC_SETTING_LIST,
      .at = AT(http.origins),
      .check = mrpc_check_origin},
+    {.name = "headers",
+     .kind = MRPC_SETTING_LIST,
+     .at = AT(http.headers),
+     .check = mrpc_check_header},
     {0},
 };
 

@@ -99,6 +99,7 @@ static int keep_config(mrpc_host *host, const mrpc_host_config *config) {
   http->path = keep(host, config->http.path, &rc);
   http->hosts = keep_list(host, config->http.hosts, &rc);
   http->origins = keep_list(host, config->http.origins, &rc);
+  http->headers = keep_list(host, config->http.headers, &rc);
   http->websocket.protocols =
       keep_list(host, config->http.websocket.protocols, &rc);
   host->config.listen = NULL;

@@ -105,13 +105,11 @@ static bool check_health(const request *r, mrpc_http_verdict *out) {
 }
 
 /* A CORS preflight asks for an origin that check_origin has allowed. */
-static bool answer_options(mrpc_http_verdict *out) {
+static bool answer_options(const request *r, mrpc_http_verdict *out) {
   decide(out, 204, "");
-  out->fields = out->origin ? "Allow: POST, OPTIONS\r\n"
-                              "Access-Control-Allow-Methods: POST\r\n"
-                              "Access-Control-Allow-Headers: content-type\r\n"
-                              "Access-Control-Max-Age: 600\r\n"
-                            : "Allow: POST, OPTIONS\r\n";
+  out->fields = "Allow: POST, OPTIONS\r\n";
+  out->is_preflight = out->origin != NULL;
+  out->headers = r->rules->config->headers;
   return true;
 }
 
@@ -136,7 +134,7 @@ static bool check_endpoint(const request *r, mrpc_http_verdict *out) {
   if (is_here && r->rules->config->websocket.only) return refuse_http(out);
   if (is_here && is_method(r, "POST")) return false;
   if (is_options && (is_here || is_exactly(r->path, "*")))
-    return answer_options(out);
+    return answer_options(r, out);
   if (is_here)
     return refuse_method(r, "Allow: POST, OPTIONS\r\n",
                          "the method must be POST", out);

@@ -20,11 +20,13 @@ enum { MRPC_HTTP_GOT = 64 };
 
 typedef struct mrpc_http_verdict {
   mrpc_http_fate fate;
-  int status;         /* of the answer; 0 for a call */
-  const char *what;   /* constant phrase: which rule it broke */
-  const char *fields; /* constant header lines of the answer, or NULL */
-  const char *origin; /* for Access-Control-Allow-Origin, or NULL */
-  uint32_t limit;     /* the limit that struck, to be shown; 0: none did */
+  int status;                 /* of the answer; 0 for a call */
+  const char *what;           /* constant phrase: which rule it broke */
+  const char *fields;         /* constant header lines of the answer, or NULL */
+  const char *origin;         /* for Access-Control-Allow-Origin, or NULL */
+  bool is_preflight;          /* of an allowed origin */
+  const char *const *headers; /* of the config, for its answer; may be NULL */
+  uint32_t limit; /* the limit that struck, to be shown; 0: none did */
   bool has_got;
   uint8_t got_len;
   char got[MRPC_HTTP_GOT]; /* what stood there instead, printable */

@@ -90,11 +90,24 @@ static size_t make_text(char *text, size_t size, const mrpc_http_verdict *v) {
   return (size_t)len < size ? (size_t)len : size - 1;
 }
 
+/* What pages of an allowed origin may send. */
+static void add_preflight(mrpc_buf *to, const mrpc_http_verdict *verdict) {
+  mrpc_buf_lit(to,
+               "Access-Control-Allow-Methods: POST\r\n"
+               "Access-Control-Allow-Headers: content-type");
+  for (const char *const *one = verdict->headers; one && *one; one++) {
+    mrpc_buf_lit(to, ", ");
+    mrpc_buf_adds(to, *one);
+  }
+  mrpc_buf_lit(to, "\r\nAccess-Control-Max-Age: 600\r\n");
+}
+
 void mrpc_http_write_verdict(mrpc_buf *to, const mrpc_http_slot *slot,
                              const mrpc_http_verdict *verdict) {
   char text[MRPC_HTTP_GOT + 128];
   mrpc_buf_adds(to, status_line(verdict->status));
   if (verdict->fields) mrpc_buf_adds(to, verdict->fields);
+  if (verdict->is_preflight) add_preflight(to, verdict);
   add_connection(to, slot);
   if (verdict->status == 204) {
     mrpc_buf_lit(to, "\r\n");

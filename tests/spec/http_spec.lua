@@ -475,6 +475,12 @@ describe("HTTP settings:", function()
     assert.equal("https://app.example.com", response.headers["access-control-allow-origin"])
     assert.matches("POST", response.headers["access-control-allow-methods"])
     assert.matches("content%-type", response.headers["access-control-allow-headers"]:lower())
+    assert.equal("content-type", response.headers["access-control-allow-headers"])
+    local more = support.serve(METHODS, { config =
+      '{ http = { origins = { "https://app.example.com" }, headers = { "authorization", "x-key" } } }' })
+    response = ask(more, preflight, nil, "OPTIONS / HTTP/1.1")
+    assert.equal("content-type, authorization, x-key",
+      response.headers["access-control-allow-headers"])
     preflight.Origin = "https://example.com"
     assert.equal(403, ask(self, preflight, nil, "OPTIONS / HTTP/1.1").status)
   end)

@@ -33,7 +33,7 @@ static void test_all_keys(void) {
       "  errors = { busy = -32000, timed_out = 408.0,\n"
       "             script_limit = -32603 },\n"
       "  http = { path = '/rpc', notification_status = 202,\n"
-      "           hosts = { 'a', 'b' }, origins = {} },\n"
+      "           hosts = { 'a', 'b' }, origins = {}, headers = {'x-key'} },\n"
       "  websocket = { ping = false, pong = 2.5, binary = true,\n"
       "                protocols = 'a' },\n"
       "  log = { level = 'debug', format = 'json' } }");
@@ -58,6 +58,7 @@ static void test_all_keys(void) {
   ok(c.http.notification_status == 202, "http.notification_status");
   ok(!strcmp(c.http.hosts[1], "b") && !c.http.hosts[2], "http.hosts");
   ok(!c.http.origins[0], "an empty list");
+  is_str(c.http.headers[0], "x-key", "a list");
   ok(c.http.websocket.ping < 0 && c.http.websocket.pong == 2.5, "pings");
   ok(c.http.websocket.binary && !c.http.websocket.off, "binary messages");
   is_str(c.http.websocket.protocols[0], "a", "a subprotocol");
