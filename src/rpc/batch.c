@@ -87,13 +87,14 @@ static void garble(const mrpc_batch *batch) {
   mrpc_buf_adds(&text, doc->error);
   mrpc_buf_lit(&text, " at byte ");
   mrpc_buf_addu(&text, doc->error_at);
-  mrpc_buf_add(&text, "\"", 2);
+  mrpc_buf_addc(&text, '\0');
   mrpc_error error = {.code = MRPC_PARSE_ERROR};
   if (text.err == MRPC_OK) {
     mrpc_log(peer->env, MRPC_LOG_DEBUG, "message is no JSON", "peer",
-             peer->address, "what", text.data, NULL);
+             peer->address, "what", text.data + 1, NULL);
+    text.data[text.len - 1] = '"';
     error.data = peer->explain ? text.data : NULL;
-    error.data_len = text.len - 1;
+    error.data_len = text.len;
   }
   mrpc_envelope_add_error(&reply, &error);
   put_error(peer, batch->token, &reply);

@@ -453,6 +453,12 @@ describe("HTTP settings:", function()
     end
   end)
 
+  it("a detailed log, in which it says what is no JSON", function()
+    local self = support.serve(METHODS, { config = '{ log = { level = "debug" } }' })
+    assert.equal(200, ask(self, {}, '{"a').status)
+    self:wait_log('message is no JSON .* what="unexpected end of text at byte 3"$')
+  end)
+
   it("further host names", function()
     local self = support.serve(METHODS, { config = '{ http = { hosts = { "rpc.example.com" } } }' })
     assert.equal(200, ask(self, { Host = "rpc.example.com" }, SUBTRACT).status)
