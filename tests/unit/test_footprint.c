@@ -14,6 +14,8 @@ enum { FEW = 10000, MANY = 100000 };
 enum { FEW = 2000, MANY = 10000 };
 #endif
 
+enum { WEAK = 1024 }; /* bytes */
+
 static const char meeting[] =
     "rpc.serial()\n"
     "local M, all = {}, rpc.topic('all')\n"
@@ -87,11 +89,13 @@ int main(void) {
   size_t early = meet_often(&s, &memory, FEW);
   size_t heap = s.runtime->memory;
   size_t late = meet_often(&s, &memory, MANY);
-  ok(early == late, "%d connections leave as little behind as %d", MANY, FEW);
-  ok(heap == s.runtime->memory, "in Lua's heap too");
-  if (early != late)
-    printf("# %zu, then %zu bytes; heap %zu, then %zu\n", early, late, heap,
-           s.runtime->memory);
+  /* Lua's tables of weak values keep room by when the collector ran. That is
+   * less than a byte for each of the connections between. */
+  ok(late < early + WEAK, "%d connections leave no more behind than %d", MANY,
+     FEW);
+  ok(s.runtime->memory < heap + WEAK, "in Lua's heap too");
+  printf("# %zu, then %zu bytes; heap %zu, then %zu\n", early, late, heap,
+         s.runtime->memory);
   ok(mrpc_runtime_is_quiet(s.runtime), "nothing runs any more");
   stage_close(&s);
   ok(memory.live == 0, "all memory came back");
