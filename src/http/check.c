@@ -122,7 +122,7 @@ static bool is_upgrade(const request *r) {
 
 /* A script that looks at each connection that opens sees no HTTP request. */
 static bool refuse_http(mrpc_http_verdict *out) {
-  out->fields = "Upgrade: websocket\r\n";
+  out->fields = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
   return decide(out, 426, "this address takes WebSocket only");
 }
 
@@ -159,7 +159,9 @@ static bool check_upgrade(const request *r, mrpc_http_verdict *out) {
   if (!wrong) return true;
   decide(out, offer.status, wrong);
   if (offer.status == 426)
-    out->fields = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+    out->fields =
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: "
+        "13\r\n";
   return got(out, offer.got);
 }
 

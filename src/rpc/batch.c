@@ -107,7 +107,7 @@ MRPC_COLD static void refuse_parse(mrpc_batch *batch, int rc) {
     put_no_memory(peer, batch->token);
   else if (rc == MRPC_ELIMIT)
     mrpc_batch_refuse(peer, batch->token, "nested deeper than",
-                      peer->limits.depth, "levels");
+                      peer->limits.depth, "levels (limits.depth)");
   else
     garble(batch);
 }
@@ -122,7 +122,7 @@ static bool open_entries(mrpc_batch *batch) {
   batch->left = batch->is_array ? root->size : 1;
   if (batch->left > peer->limits.batch) {
     mrpc_batch_refuse(peer, batch->token, "batch exceeds", peer->limits.batch,
-                      "entries");
+                      "entries (limits.batch)");
     return false;
   }
   size_t reply = peer->limits.reply;

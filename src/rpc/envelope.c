@@ -136,7 +136,9 @@ void mrpc_envelope_read(const mrpc_doc *doc, uint32_t node,
                          .result = MRPC_NO_NODE,
                          .error = MRPC_NO_NODE};
   if (doc->nodes[node].type != MRPC_JSON_OBJECT) {
-    out->fault = "a request must be an object";
+    bool is_batch = node == 0 && doc->nodes[node].type == MRPC_JSON_ARRAY;
+    out->fault =
+        is_batch ? "a batch must not be empty" : "a request must be an object";
     return;
   }
   const char *fault = collect(doc, node, out);

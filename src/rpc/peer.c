@@ -153,7 +153,7 @@ static void take_message(mrpc_peer *peer, int rc, const mrpc_message *msg) {
       break;
     case MRPC_ELIMIT:
       mrpc_batch_refuse(peer, msg->token, "message exceeds",
-                        peer->limits.message, "bytes");
+                        peer->limits.message, "bytes (limits.message)");
       break;
     case MRPC_ETYPE: tell_noise(peer, msg); break;
     case MRPC_ENOMEM: mrpc_peer_lose(peer); break;

@@ -483,7 +483,8 @@ describe("HTTP settings:", function()
     assert.matches("content%-type", response.headers["access-control-allow-headers"]:lower())
     assert.equal("content-type", response.headers["access-control-allow-headers"])
     local more = support.serve(METHODS, { config =
-      '{ http = { origins = { "https://app.example.com" }, headers = { "authorization", "x-key" } } }' })
+      '{ http = { origins = { "https://app.example.com" }, '
+      .. 'headers = { "authorization", "x-key" } } }' })
     response = ask(more, preflight, nil, "OPTIONS / HTTP/1.1")
     assert.equal("content-type, authorization, x-key",
       response.headers["access-control-allow-headers"])

@@ -112,6 +112,8 @@ describe("a WebSocket", function()
       local response = wire.http.read(conn.open(url):send(handshake))
       assert.equal(426, response.status)
       assert.equal("13", response.headers["sec-websocket-version"])
+      assert.equal("websocket", response.headers.upgrade)
+      assert.matches("Upgrade", response.headers.connection)
     end)
   end)
 
@@ -270,6 +272,7 @@ describe("a WebSocket of a server that is set up", function()
           wire.http.wrap(text, nil, ("%s %s HTTP/1.1"):format(method, path))))
         assert.equal(426, response.status)
         assert.equal("websocket", response.headers.upgrade)
+        assert.matches("Upgrade", response.headers.connection)
         assert.equal("426 this address takes WebSocket only\n", response.body)
       end
       local response = wire.http.read(conn.open(http):send(

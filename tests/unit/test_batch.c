@@ -61,7 +61,9 @@ static void entries(void) {
           "[" RES("1", "1") "," RES("2", "2") "]\n", "as many as may be");
   unsigned before = t.methods.started;
   talk_is(&t, "[" REQ("sum", "[1]", "1") "," REQ("sum", "[2]", "2") ",3]\n",
-          ERR("-32600", "Invalid Request: batch exceeds the limit of 2 entries",
+          ERR("-32600",
+              "Invalid Request: batch exceeds the limit of 2 entries "
+              "(limits.batch)",
               "null") "\n",
           "one more");
   ok(t.methods.started == before, "of that nothing runs");
@@ -73,11 +75,12 @@ static void depth(void) {
   talk_begin(&t);
   talk_is(&t, REQ("echo", "[[1]]", "1") "\n", RES("[[1]]", "1") "\n",
           "as deep as may be");
-  talk_is(
-      &t, REQ("echo", "[[[1]]]", "1") "\n",
-      ERR("-32600", "Invalid Request: nested deeper than the limit of 3 levels",
-          "null") "\n",
-      "one deeper");
+  talk_is(&t, REQ("echo", "[[[1]]]", "1") "\n",
+          ERR("-32600",
+              "Invalid Request: nested deeper than the limit of 3 levels "
+              "(limits.depth)",
+              "null") "\n",
+          "one deeper");
   ok(talk_end(&t), "all memory came back");
 }
 
@@ -88,11 +91,12 @@ static void message(void) {
   snprintf(say, sizeof say, "%-64s\n", REQ("echo", "[1]", "1"));
   talk_is(&t, say, RES("[1]", "1") "\n", "as long as may be");
   snprintf(say, sizeof say, "%-65s\n", REQ("echo", "[1]", "1"));
-  talk_is(
-      &t, say,
-      ERR("-32600", "Invalid Request: message exceeds the limit of 64 bytes",
-          "null") "\n",
-      "a byte longer");
+  talk_is(&t, say,
+          ERR("-32600",
+              "Invalid Request: message exceeds the limit of 64 bytes "
+              "(limits.message)",
+              "null") "\n",
+          "a byte longer");
   talk_is(&t, REQ("echo", "[1]", "1") "\n", RES("[1]", "1") "\n",
           "the conversation goes on");
   ok(talk_end(&t), "all memory came back");

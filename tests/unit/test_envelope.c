@@ -70,6 +70,11 @@ static void details(void) {
           "\"Invalid Request\",\"data\":\"\\\"method\\\" must be a string\"},"
           "\"id\":7}\n",
           "an explained invalid request");
+  talk_is(&t, "[]\n",
+          "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":"
+          "\"Invalid Request\",\"data\":\"a batch must not be empty\"},"
+          "\"id\":null}\n",
+          "an explained empty batch");
   talk_is(&t, "[1 2]\n",
           "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":"
           "\"Parse error\",\"data\":\"expected a comma or ] at byte 3\"},"
