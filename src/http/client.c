@@ -228,9 +228,8 @@ static bool can_push(const mrpc_framing *f) {
   return !f->closing;
 }
 
-/* What a server asks of us in an answer has no way back. */
-static int put(mrpc_framing *f, uint64_t token, const char *bytes, size_t len,
-               mrpc_outcome outcome) {
+int mrpc_client_put(mrpc_framing *f, uint64_t token, const char *bytes,
+                    size_t len, mrpc_outcome outcome) {
   (void)f;
   (void)token;
   (void)bytes;
@@ -239,8 +238,8 @@ static int put(mrpc_framing *f, uint64_t token, const char *bytes, size_t len,
   return MRPC_OK;
 }
 
-static int none(mrpc_framing *f, uint64_t token, mrpc_outcome outcome) {
-  return put(f, token, "", 0, outcome);
+int mrpc_client_none(mrpc_framing *f, uint64_t token, mrpc_outcome outcome) {
+  return mrpc_client_put(f, token, "", 0, outcome);
 }
 
 static uint64_t deadline(const mrpc_framing *f) {
@@ -283,8 +282,8 @@ static const mrpc_framing_vt table = {
     .is_exchange = true,
     .recv = recv,
     .eof = eof,
-    .put = put,
-    .none = none,
+    .put = mrpc_client_put,
+    .none = mrpc_client_none,
     .push = push,
     .can_push = can_push,
     .deadline = deadline,

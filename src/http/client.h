@@ -26,4 +26,10 @@ const char *mrpc_ws_client_farewell(const mrpc_framing *f, int *code);
 int mrpc_http_client_add(mrpc_framing *f, const char *lines, size_t len);
 int mrpc_ws_client_add(mrpc_framing *f, const char *lines, size_t len);
 
+/* For the tables of framings that nobody can ask: what a server asks in an
+ * answer, or before its handshake is through, has no way back. */
+int mrpc_client_put(mrpc_framing *f, uint64_t token, const char *bytes,
+                    size_t len, mrpc_outcome outcome);
+int mrpc_client_none(mrpc_framing *f, uint64_t token, mrpc_outcome outcome);
+
 #endif

@@ -174,21 +174,6 @@ static int push(mrpc_framing *f, const char *bytes, size_t len) {
   return rc;
 }
 
-/* Nobody has asked us anything yet. */
-static int put(mrpc_framing *f, uint64_t token, const char *bytes, size_t len,
-               mrpc_outcome outcome) {
-  (void)f;
-  (void)token;
-  (void)bytes;
-  (void)len;
-  (void)outcome;
-  return MRPC_OK;
-}
-
-static int none(mrpc_framing *f, uint64_t token, mrpc_outcome outcome) {
-  return put(f, token, "", 0, outcome);
-}
-
 static bool can_push(const mrpc_framing *f) {
   return !f->closing;
 }
@@ -221,8 +206,8 @@ static const mrpc_framing_vt table = {
     .transport = "ws",
     .recv = recv,
     .eof = eof,
-    .put = put,
-    .none = none,
+    .put = mrpc_client_put,
+    .none = mrpc_client_none,
     .push = push,
     .can_push = can_push,
     .deadline = deadline,
