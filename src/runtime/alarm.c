@@ -7,6 +7,7 @@
 
 #include "runtime/api.h"
 #include "runtime/error.h"
+#include "runtime/object.h"
 #include "runtime/task.h"
 
 static const char meta_key; /* in the registry: its address counts */
@@ -147,12 +148,7 @@ static int every(lua_State *L) {
 
 /* timer:stop(): fine at any time, from its own function too. */
 static int stop_timer(lua_State *L) {
-  bool has_meta = lua_getmetatable(L, 1);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
-  bool is_timer = has_meta && lua_rawequal(L, -1, -2);
-  /* A script can give the metatable to a table of its own. */
-  luaL_argexpected(L, is_timer && lua_isuserdata(L, 1), 1, "timer");
-  script_timer *t = lua_touserdata(L, 1);
+  script_timer *t = mrpc_object_check(L, 1, &meta_key, "timer");
   if (t->ref != LUA_NOREF) stop(t);
   return 0;
 }

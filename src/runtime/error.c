@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/foreign.h"
+#include "runtime/object.h"
 #include "runtime/protect.h"
 #include "runtime/task.h"
 #include "runtime/trace.h"
@@ -115,8 +116,7 @@ static int to_text(lua_State *L) {
 
 /* stack: [failure] -> [text] */
 static int failure_tostring(lua_State *L) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &failure_meta_key);
-  if (!lua_getmetatable(L, 1) || !lua_rawequal(L, -1, -2))
+  if (!mrpc_object_is(L, 1, &failure_meta_key))
     return luaL_argerror(L, 1, "a failure");
   lua_getiuservalue(L, 1, TEXT);
   return 1;

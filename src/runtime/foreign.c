@@ -8,6 +8,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "runtime/object.h"
 #include "runtime/trace.h"
 
 enum { CALLEE_LEVELS = 16 };
@@ -18,14 +19,6 @@ static const char meta_key, traces_key;
 void mrpc_foreign_mark(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
   lua_setmetatable(L, -2);
-}
-
-static bool is_foreign(lua_State *L, int index) {
-  if (!lua_getmetatable(L, index)) return false;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
-  bool is_it = lua_rawequal(L, -1, -2);
-  lua_pop(L, 2);
-  return is_it;
 }
 
 /* The host's function that the script called, with its name; that is lost where
@@ -79,7 +72,7 @@ static void push_text(lua_State *L, const mrpc_error_object *object) {
 void mrpc_foreign_trace(lua_State *L) {
   mrpc_error_object object;
   int index = lua_gettop(L);
-  if (!is_foreign(L, index)) return;
+  if (!mrpc_object_is(L, index, &meta_key)) return;
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &traces_key);
   lua_pushvalue(L, index);
@@ -96,7 +89,8 @@ void mrpc_foreign_trace(lua_State *L) {
 
 bool mrpc_foreign_get(lua_State *L, int index, mrpc_failure *out) {
   index = lua_absindex(L, index);
-  if (!lua_checkstack(L, 2) || !is_foreign(L, index)) return false;
+  if (!lua_checkstack(L, 2) || !mrpc_object_is(L, index, &meta_key))
+    return false;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &traces_key);
   lua_pushvalue(L, index);
   bool is_traced = lua_rawget(L, -2) == LUA_TUSERDATA;

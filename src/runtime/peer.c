@@ -12,6 +12,7 @@
 
 #include "runtime/api.h"
 #include "runtime/event.h"
+#include "runtime/object.h"
 #include "runtime/topic.h"
 
 static const char meta_key; /* in the registry: its address counts */
@@ -178,15 +179,7 @@ void mrpc_lua_caller_end(mrpc_task *task) {
 /* What scripts see. */
 
 mrpc_lua_peer *mrpc_lua_peer_get(lua_State *L, int index) {
-  const void *meta = mrpc_runtime_of(L)->peer_meta;
-  /* A script can give the metatable to a table of its own. */
-  bool is_peer = lua_isuserdata(L, index) && lua_getmetatable(L, index);
-  if (is_peer) {
-    is_peer = lua_topointer(L, -1) == meta;
-    lua_pop(L, 1);
-  }
-  luaL_argexpected(L, is_peer, index, "peer");
-  return lua_touserdata(L, index);
+  return mrpc_object_check(L, index, &meta_key, "peer");
 }
 
 mrpc_peer *mrpc_lua_peer_check(lua_State *L, int index) {
@@ -282,7 +275,6 @@ void mrpc_lua_peer_open(lua_State *L) {
   lua_setfield(L, -2, "__newindex");
   lua_pushcfunction(L, to_text);
   lua_setfield(L, -2, "__tostring");
-  mrpc_runtime_of(L)->peer_meta = lua_topointer(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &meta_key);
   lua_pushcfunction(L, peer);
   lua_setfield(L, -2, "peer");

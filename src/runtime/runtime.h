@@ -71,7 +71,6 @@ struct mrpc_runtime {
   uint32_t spawned;   /* tasks of rpc.spawn that exist */
 
   mrpc_link peers;              /* those that have an object; peer.c */
-  const void *peer_meta;        /* address of the objects' metatable */
   uint64_t encodings;           /* messages that topics have written */
   mrpc_link hooks[MRPC_EVENTS]; /* of rpc.on; event.c */
   uint32_t end_tasks;           /* of functions that belong to an end */

@@ -7,6 +7,7 @@
 
 #include "runtime/api.h"
 #include "runtime/error.h"
+#include "runtime/object.h"
 #include "runtime/peer.h"
 #include "runtime/schedule.h"
 
@@ -130,14 +131,7 @@ static int spawn(lua_State *L) {
 /* The script's side. */
 
 static spawned *check_spawned(lua_State *L) {
-  int top = lua_gettop(L);
-  bool has_meta = lua_getmetatable(L, 1);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
-  bool is_task = has_meta && lua_rawequal(L, -1, -2);
-  /* A script can give the metatable to a table of its own. */
-  luaL_argexpected(L, is_task && lua_isuserdata(L, 1), 1, "task");
-  lua_settop(L, top);
-  return lua_touserdata(L, 1);
+  return mrpc_object_check(L, 1, &meta_key, "task");
 }
 
 /* Gives what the task gave, or raises what it raised; a failure as text.

@@ -9,10 +9,10 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "json/write.h"
 #include "runtime/api.h"
 #include "runtime/ask.h"
 #include "runtime/convert.h"
+#include "runtime/object.h"
 
 /* Keys in the registry: their addresses count. */
 static const char meta_key, topics_key;
@@ -72,14 +72,7 @@ static int add_member(topic *t, mrpc_lua_peer *p) {
 }
 
 static topic *check_topic(lua_State *L) {
-  int top = lua_gettop(L);
-  bool has_meta = lua_getmetatable(L, 1);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
-  bool is_topic = has_meta && lua_rawequal(L, -1, -2);
-  /* A script can give the metatable to a table of its own. */
-  luaL_argexpected(L, is_topic && lua_isuserdata(L, 1), 1, "topic");
-  lua_settop(L, top);
-  return lua_touserdata(L, 1);
+  return mrpc_object_check(L, 1, &meta_key, "topic");
 }
 
 /* topic:add(peer): is it new? stack: [topic peer] -> [boolean] */
