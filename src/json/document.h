@@ -63,6 +63,13 @@ static inline uint32_t mrpc_doc_next(const mrpc_doc *doc, uint32_t i) {
   return node->type >= MRPC_JSON_ARRAY ? node->u.at.next : i + 1;
 }
 
+/* Is node `i` a string or a number, as ids and tokens are? */
+static inline bool mrpc_doc_is_name(const mrpc_doc *doc, uint32_t i) {
+  uint8_t type = doc->nodes[i].type;
+  return type == MRPC_JSON_INT || type == MRPC_JSON_DOUBLE ||
+         type == MRPC_JSON_STRING;
+}
+
 /* The raw text of node `i`, quotes and brackets included. `i` is a scalar, the
  * root, or a member's value; a container inside an array doesn't know where it
  * begins. */

@@ -38,10 +38,7 @@ static const char *find_id(const mrpc_doc *doc, uint32_t params,
     if (mrpc_doc_string_is(doc, key, member, strlen(member))) found = key + 1;
     key = mrpc_doc_next(doc, key + 1);
   }
-  if (found == MRPC_NO_NODE) return NULL;
-  uint8_t type = doc->nodes[found].type;
-  bool is_id = type == MRPC_JSON_INT || type == MRPC_JSON_DOUBLE ||
-               type == MRPC_JSON_STRING;
+  bool is_id = found != MRPC_NO_NODE && mrpc_doc_is_name(doc, found);
   return is_id ? mrpc_doc_raw(doc, found, len) : NULL;
 }
 

@@ -79,9 +79,7 @@ static bool has_version(const mrpc_doc *doc, const mrpc_envelope *e) {
 }
 
 static bool is_id(const mrpc_doc *doc, uint32_t node) {
-  uint8_t type = doc->nodes[node].type;
-  return type == MRPC_JSON_NULL || type == MRPC_JSON_INT ||
-         type == MRPC_JSON_DOUBLE || type == MRPC_JSON_STRING;
+  return doc->nodes[node].type == MRPC_JSON_NULL || mrpc_doc_is_name(doc, node);
 }
 
 /* Null params are taken as absent: several clients send them. */
@@ -182,6 +180,11 @@ const char *mrpc_envelope_phrase(int64_t code) {
     case MRPC_REQUEST_CANCELLED: return "Request cancelled";
     default: return "Server error";
   }
+}
+
+int mrpc_envelope_open_call(mrpc_buf *buf, const char *method, size_t len) {
+  mrpc_buf_lit(buf, "{\"jsonrpc\":\"2.0\",\"method\":");
+  return mrpc_json_write_string(buf, method, len);
 }
 
 void mrpc_envelope_open(mrpc_buf *buf) {

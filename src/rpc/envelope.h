@@ -60,4 +60,9 @@ void mrpc_envelope_add_limit(mrpc_buf *buf, int code, const char *phrase,
 void mrpc_envelope_open(mrpc_buf *buf);
 void mrpc_envelope_close(mrpc_buf *buf, const char *id, size_t len);
 
+/* Begins a call or notification of ours: its other members and the closing
+ * brace are to follow. MRPC_ETYPE for a name that isn't UTF-8, or the buffer's
+ * state. */
+int mrpc_envelope_open_call(mrpc_buf *buf, const char *method, size_t len);
+
 #endif

@@ -6,7 +6,6 @@
 #include "rpc/pending.h"
 
 #include "json/number.h"
-#include "json/write.h"
 
 enum { KEEP_TEXT = 4 << 10 }; /* bytes of the scratch that stay */
 
@@ -34,14 +33,11 @@ static void tell(mrpc_peer *peer, int64_t id) {
   if (peer->is_moot) return;
   mrpc_buf text;
   mrpc_buf_init(&text, &peer->env->mem, SIZE_MAX);
-  if (peer->says_cancelled)
-    mrpc_buf_lit(&text,
-                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-                 "\"params\":{\"requestId\":");
-  else
-    mrpc_buf_lit(&text,
-                 "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\","
-                 "\"params\":{\"id\":");
+  bool is_mcp = peer->says_cancelled;
+  const char *method = is_mcp ? "notifications/cancelled" : "$/cancelRequest";
+  mrpc_envelope_open_call(&text, method, strlen(method));
+  mrpc_buf_adds(
+      &text, is_mcp ? ",\"params\":{\"requestId\":" : ",\"params\":{\"id\":");
   mrpc_buf_addu(&text, (uint64_t)id);
   mrpc_buf_lit(&text, "}}");
   if (text.err == MRPC_OK) mrpc_output_push(peer, text.data, text.len);
@@ -84,8 +80,7 @@ static pending *add(mrpc_peer *peer, double timeout, mrpc_answer_fn fn,
 /* A request, or a notification when id is 0. */
 static int write_message(mrpc_buf *text, const char *method, const char *params,
                          int64_t id) {
-  mrpc_buf_lit(text, "{\"jsonrpc\":\"2.0\",\"method\":");
-  int rc = mrpc_json_write_string(text, method, strlen(method));
+  int rc = mrpc_envelope_open_call(text, method, strlen(method));
   if (rc) return rc;
   if (params) {
     mrpc_buf_lit(text, ",\"params\":");

@@ -5,6 +5,7 @@
  * alone comes first. */
 #include "rpc/progress.h"
 
+#include "rpc/envelope.h"
 #include "rpc/keep.h"
 
 typedef struct place {
@@ -16,12 +17,6 @@ typedef struct place {
 static const char *const names[] = {"progressToken", "partialResultToken",
                                     "workDoneToken"};
 enum { NAMES = sizeof names / sizeof *names };
-
-static bool is_token(const mrpc_doc *doc, uint32_t node) {
-  uint8_t type = doc->nodes[node].type;
-  return type == MRPC_JSON_INT || type == MRPC_JSON_DOUBLE ||
-         type == MRPC_JSON_STRING;
-}
 
 /* How good a place for a token the key is. */
 static int rank_of(const mrpc_doc *doc, uint32_t key) {
@@ -35,7 +30,7 @@ static void look_in_meta(const mrpc_doc *doc, uint32_t meta, place *out) {
   if (doc->nodes[meta].type != MRPC_JSON_OBJECT) return;
   uint32_t key = meta + 1;
   for (uint32_t left = doc->nodes[meta].size; left; left--) {
-    bool is_one = is_token(doc, key + 1) &&
+    bool is_one = mrpc_doc_is_name(doc, key + 1) &&
                   mrpc_doc_string_is(doc, key, names[0], strlen(names[0]));
     if (is_one) *out = (place){.node = key + 1, .rank = 1, .is_meta = true};
     key = mrpc_doc_next(doc, key + 1);
@@ -48,7 +43,7 @@ static place find(const mrpc_doc *doc, uint32_t params) {
   uint32_t key = params + 1;
   for (uint32_t left = doc->nodes[params].size; left; left--) {
     uint32_t value = key + 1;
-    int rank = is_token(doc, value) ? rank_of(doc, key) : 0;
+    int rank = mrpc_doc_is_name(doc, value) ? rank_of(doc, key) : 0;
     if (rank && rank >= found.rank)
       found = (place){.node = value, .rank = rank};
     else if (found.rank <= 1 && mrpc_doc_string_is(doc, key, "_meta", 5))
@@ -100,13 +95,10 @@ static bool add_members(mrpc_buf *buf, const char *json, size_t len) {
 
 static int write(mrpc_buf *buf, const char *token, size_t token_len,
                  bool is_meta, const char *json, size_t len) {
-  mrpc_buf_lit(buf, "{\"jsonrpc\":\"2.0\",\"method\":");
-  if (is_meta)
-    mrpc_buf_lit(buf,
-                 "\"notifications/progress\",\"params\":{"
-                 "\"progressToken\":");
-  else
-    mrpc_buf_lit(buf, "\"$/progress\",\"params\":{\"token\":");
+  const char *method = is_meta ? "notifications/progress" : "$/progress";
+  mrpc_envelope_open_call(buf, method, strlen(method));
+  mrpc_buf_adds(buf, is_meta ? ",\"params\":{\"progressToken\":"
+                             : ",\"params\":{\"token\":");
   mrpc_buf_add(buf, token, token_len);
   if (is_meta) {
     if (!add_members(buf, json, len)) return MRPC_EINVAL;

@@ -12,7 +12,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "json/write.h"
+#include "rpc/envelope.h"
 #include "runtime/api.h"
 #include "runtime/convert.h"
 #include "runtime/error.h"
@@ -109,8 +109,7 @@ const mrpc_buf *mrpc_message_write(lua_State *L, int index) {
   size_t len;
   const char *method = lua_tolstring(L, index, &len);
   mrpc_buf *buf = take_scratch(L);
-  mrpc_buf_lit(buf, "{\"jsonrpc\":\"2.0\",\"method\":");
-  int rc = mrpc_json_write_string(buf, method, len);
+  int rc = mrpc_envelope_open_call(buf, method, len);
   if (rc == MRPC_ETYPE) luaL_argerror(L, index, bad_name);
   if (!lua_isnoneornil(L, index + 1)) {
     mrpc_buf_lit(buf, ",\"params\":");

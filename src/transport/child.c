@@ -5,7 +5,6 @@
  *
  *   START -> RUN -> (LOST -> (LATE)) -> CLOSED -> TERM -> KILL
  *
- *
  * The end of the child's output, or a write that fails, mostly means that it
  * has just died: the stream is held (LOST) until the exit status is known, so
  * that its end can be explained, but not longer than a second (LATE). Behind
