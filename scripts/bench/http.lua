@@ -77,12 +77,7 @@ local function measure(work)
   end
   local figures = report.rounds(contestants)
   for _, server in ipairs(opened) do proc.stop(server) end
-  for _, peer in ipairs(work.peers) do
-    report.ratio { name = work.name, work = work.title, unit = "calls/s",
-      peer = titles[peer], ours = figures.moonrpc, theirs = figures[peer],
-      target = work.targets[peer], our_core = work.busy.moonrpc,
-      their_core = work.busy[peer] }
-  end
+  report.ratios(work, titles, figures)
 end
 
 return {

@@ -61,11 +61,8 @@ local function measure(row, title, open)
   for _, contestant in ipairs(contestants) do
     if contestant.server then proc.stop(contestant.server) end
   end
-  for _, peer in ipairs { "chunks", "readline" } do
-    report.ratio { name = row, unit = "calls/s", peer = titles[peer],
-      work = ("%s, %d in flight"):format(title, settings.in_flight),
-      ours = figures.moonrpc, theirs = figures[peer], target = targets[peer] }
-  end
+  report.ratios({ name = row, title = ("%s, %d in flight"):format(title, settings.in_flight),
+    peers = { "chunks", "readline" }, targets = targets }, titles, figures)
 end
 
 return {

@@ -60,6 +60,18 @@ function report.ratio(row)
   add(row)
 end
 
+--- The ratios of our figures to those of each of work.peers. `work` has name,
+--- title, peers, targets by peer, and, where it was seen, how busy the
+--- servers were; `titles` are the peers' names for people.
+function report.ratios(work, titles, figures)
+  local busy = work.busy or {}
+  for _, peer in ipairs(work.peers) do
+    report.ratio { name = work.name, work = work.title, unit = "calls/s",
+      peer = titles[peer], ours = figures.moonrpc, theirs = figures[peer],
+      target = work.targets[peer], our_core = busy.moonrpc, their_core = busy[peer] }
+  end
+end
+
 --- One of our own figures against a limit: name, work, unit, target, ours.
 function report.limit(row)
   row.at_most = true
