@@ -136,16 +136,11 @@ describe("moonrpc bench", function()
   end)
 
   it("is told how to be used with exit code 2", function()
-    for _, args in ipairs {
+    assert.is_nil(program.find_accepted("bench", {
       {}, { "tcp://127.0.0.1:1" }, { "-c", "0", "tcp://127.0.0.1:1", "x" },
       { "-n", "-1", "tcp://127.0.0.1:1", "x" }, { "-b", "1x", "tcp://127.0.0.1:1", "x" },
       { "-d", "soon", "tcp://127.0.0.1:1", "x" }, { "-x", "tcp://127.0.0.1:1", "x" },
       { "nonsense", "x" }, { "tcp://127.0.0.1:1", "x", "a=1", "2" },
-    } do
-      local code, out, err = program.run { "bench", table.unpack(args) }
-      assert.equal(2, code, table.concat(args, " "))
-      assert.equal("", out)
-      assert.is_true(#err > 0)
-    end
+    }))
   end)
 end)

@@ -108,14 +108,9 @@ describe("moonrpc listen", function()
   end)
 
   it("is told how to be used with exit code 2", function()
-    for _, args in ipairs {
+    assert.is_nil(program.find_accepted("listen", {
       {}, { "nonsense" }, { "http://127.0.0.1:1" }, { "--nope", "tcp://127.0.0.1:1" },
       { "--timeout", "soon", "tcp://127.0.0.1:1" }, { "tcp://127.0.0.1:1", "x", "a=1", "2" },
-    } do
-      local code, out, err = run("listen", table.unpack(args))
-      assert.equal(2, code, table.concat(args, " "))
-      assert.equal("", out)
-      assert.is_true(#err > 0)
-    end
+    }))
   end)
 end)

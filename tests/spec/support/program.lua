@@ -96,6 +96,21 @@ function program.run(args, options)
   return code, self.out, self.err
 end
 
+-- Gives a command arguments that it must refuse: exit code 2, words on stderr,
+-- nothing on stdout. The first that it doesn't refuse so, as text; nil: none.
+---@param command string
+---@param cases string[][]
+---@return string?
+function program.find_accepted(command, cases)
+  for _, args in ipairs(cases) do
+    local code, out, err = program.run { command, table.unpack(args) }
+    if code ~= 2 or out ~= "" or err == "" then
+      return ("%s %s: code %s, %q, %q"):format(command, table.concat(args, " "), code, out, err)
+    end
+  end
+  return nil
+end
+
 -- Serves `dir` and waits until it listens. `listen`: URLs; default: one HTTP
 -- listener on a free port. `args`: further arguments.
 ---@param dir string
