@@ -109,6 +109,20 @@ MRPC_INLINE unsigned mrpc_special16(const char *p) {
 #endif
 }
 
+/* Which bytes of 16 differ, as bits. */
+MRPC_INLINE unsigned mrpc_differ16(const char *a, const char *b) {
+#ifdef MRPC_SSE2
+  __m128i x = _mm_loadu_si128((const __m128i *)(const void *)a);
+  __m128i y = _mm_loadu_si128((const __m128i *)(const void *)b);
+  return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) ^ 0xffff;
+#else
+  unsigned same = mrpc_bits8(mrpc_zeros8(mrpc_load8(a) ^ mrpc_load8(b))) |
+                  mrpc_bits8(mrpc_zeros8(mrpc_load8(a + 8) ^ mrpc_load8(b + 8)))
+                      << 8;
+  return same ^ 0xffff;
+#endif
+}
+
 /* Copies eight bytes; how many stand before the first that is `stop`? */
 MRPC_INLINE unsigned mrpc_copy8(char *to, const char *p, char stop) {
   uint64_t word = mrpc_load8(p);

@@ -139,8 +139,11 @@ void mrpc_batch_take(mrpc_peer *peer, const mrpc_message *msg) {
     return;
   }
   batch->token = msg->token;
-  int rc = mrpc_json_parse(&batch->loan->doc, msg->bytes, msg->len,
-                           peer->limits.depth);
+  mrpc_loan *loan = batch->loan;
+  bool mended;
+  int rc = mrpc_repeat_parse(&loan->before, &loan->doc, msg->bytes, msg->len,
+                             peer->limits.depth, &mended);
+  loan->is_read &= mended;
   if (rc == MRPC_OK && open_entries(batch)) {
     mrpc_batch_run(batch);
     return;
@@ -170,6 +173,7 @@ static bool keep_ids(mrpc_batch *batch) {
 /* Keeps the message beyond the receive that it came with. */
 static bool keep_text(mrpc_batch *batch) {
   mrpc_doc *doc = &batch->loan->doc;
+  mrpc_repeat_forget(&batch->loan->before); /* cancels mark its nodes */
   if (!keep_ids(batch) || mrpc_keep_headers(batch)) return false;
   batch->text = mrpc_mem_copy(&batch->peer->env->mem, doc->text, doc->len);
   if (!batch->text) return false;

@@ -19,8 +19,9 @@
 #include "base/hint.h"
 #include "base/list.h"
 #include "base/map.h"
-#include "json/document.h"
+#include "json/repeat.h"
 #include "rpc/call.h"
+#include "rpc/envelope.h"
 #include "rpc/peer.h"
 
 typedef struct mrpc_batch mrpc_batch;
@@ -29,6 +30,9 @@ typedef struct mrpc_headers mrpc_headers;
 /* A document that is on loan from the pool, or free in it. */
 typedef struct mrpc_loan {
   mrpc_doc doc;
+  mrpc_repeat before;     /* what `doc` was made of */
+  mrpc_envelope envelope; /* of its root, a good one, if `is_read` */
+  bool is_read;
   struct mrpc_loan *next_free;
 } mrpc_loan;
 

@@ -195,10 +195,24 @@ static bool is_cancelled(mrpc_batch *batch, const mrpc_envelope *e) {
   return mark != 0;
 }
 
+/* A message that was mended has the envelope of the one before, but for its
+ * version, which is a string. */
+static void read_root(mrpc_loan *loan) {
+  mrpc_envelope *e = &loan->envelope;
+  if (loan->is_read && mrpc_envelope_has_version(&loan->doc, e)) return;
+  mrpc_envelope_read(&loan->doc, 0, e);
+  loan->is_read = !e->fault;
+}
+
 void mrpc_entry_run(mrpc_batch *batch, uint32_t node) {
   const mrpc_doc *doc = &batch->loan->doc;
   mrpc_envelope e;
-  mrpc_envelope_read(doc, node, &e);
+  if (node == 0) {
+    read_root(batch->loan);
+    e = batch->loan->envelope;
+  } else {
+    mrpc_envelope_read(doc, node, &e);
+  }
   switch (e.kind) {
     case MRPC_ENVELOPE_REQUEST:
     case MRPC_ENVELOPE_NOTIFICATION:

@@ -74,7 +74,7 @@ static inline bool is_string(const mrpc_doc *doc, uint32_t node,
   return n->size == len && memcmp(doc->text + n->u.at.start, text, len) == 0;
 }
 
-static bool has_version(const mrpc_doc *doc, const mrpc_envelope *e) {
+bool mrpc_envelope_has_version(const mrpc_doc *doc, const mrpc_envelope *e) {
   return e->version != MRPC_NO_NODE && is_string(doc, e->version, "2.0", 3);
 }
 
@@ -92,7 +92,7 @@ static const char *judge_params(const mrpc_doc *doc, mrpc_envelope *e) {
 }
 
 static const char *judge_request(const mrpc_doc *doc, mrpc_envelope *e) {
-  if (!has_version(doc, e)) return "\"jsonrpc\" must be \"2.0\"";
+  if (!mrpc_envelope_has_version(doc, e)) return "\"jsonrpc\" must be \"2.0\"";
   if (e->method == MRPC_NO_NODE) return "\"method\" is missing";
   if (doc->nodes[e->method].type != MRPC_JSON_STRING)
     return "\"method\" must be a string";
@@ -116,7 +116,7 @@ static bool is_error_object(const mrpc_doc *doc, uint32_t node) {
 
 __attribute__((noinline)) static const char *judge_response(const mrpc_doc *doc,
                                                             mrpc_envelope *e) {
-  if (!has_version(doc, e)) return "\"jsonrpc\" must be \"2.0\"";
+  if (!mrpc_envelope_has_version(doc, e)) return "\"jsonrpc\" must be \"2.0\"";
   if (e->result != MRPC_NO_NODE && e->error != MRPC_NO_NODE)
     return "both \"result\" and \"error\"";
   if (e->error != MRPC_NO_NODE && !is_error_object(doc, e->error))

@@ -33,6 +33,9 @@ typedef struct mrpc_envelope {
 /* Reads the object at `node` in one walk over its members. */
 void mrpc_envelope_read(const mrpc_doc *doc, uint32_t node, mrpc_envelope *out);
 
+/* Is its "jsonrpc" the one that is asked for? */
+bool mrpc_envelope_has_version(const mrpc_doc *doc, const mrpc_envelope *e);
+
 /* The raw text of the id, "null" for MRPC_NO_NODE. */
 const char *mrpc_envelope_id(const mrpc_doc *doc, uint32_t id, size_t *len);
 

@@ -75,7 +75,10 @@ void mrpc_pool_give_loan(mrpc_batch *batch) {
   batch->ids = NULL;
   if (!loan) return;
   batch->loan = NULL;
-  if (loan->doc.cap > KEEP_NODES) mrpc_doc_clear(&loan->doc);
+  if (loan->doc.cap > KEEP_NODES) {
+    mrpc_doc_clear(&loan->doc);
+    mrpc_repeat_forget(&loan->before);
+  }
   if (dispatch->free_loan_count == MAX_LOANS) {
     free_loan(dispatch, loan);
     return;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Any bytes as a JSON text. What is refused must say where; what is accepted
- * must have sound nodes and be the same document when it is written again. Any
- * bytes as a string, too: what can be written reads as it was. */
+ * must have sound nodes and be the same document when it is written again, and
+ * whatever follows it must come out as if it were alone. Any bytes as a string,
+ * too: what can be written reads as it was. */
 #include <stdint.h>
 
-#include "json.h"
+#include "repeat.h"
 
 static void check(bool good, const char *what) {
   if (good) return;
@@ -77,6 +78,22 @@ static void check_number(mrpc_doc *doc, const char *text, size_t len) {
   free(copy);
 }
 
+/* The last two bytes change one of those before them. */
+static void check_repeat(const mrpc_mem *mem, const uint8_t *data,
+                         size_t size) {
+  if (size < 3 || size > MRPC_REPEAT_MAX) return;
+  size_t len = size - 2;
+  char text[MRPC_REPEAT_MAX];
+  repeat r;
+  repeat_init(&r, mem);
+  memcpy(text, data, len);
+  const char *fault = repeat_check(&r, text, len, 200);
+  text[data[len] % len] = (char)data[len + 1];
+  if (!fault) fault = repeat_check(&r, text, len, 200);
+  check(!fault, fault);
+  repeat_clear(&r);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   mrpc_mem mem = {mrpc_mem_default, NULL};
   mrpc_doc doc;
@@ -84,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   check_text(&doc, (const char *)data, size);
   check_string(&doc, (const char *)data, size);
   check_number(&doc, (const char *)data, size);
+  check_repeat(&mem, data, size);
   mrpc_doc_clear(&doc);
   return 0;
 }
