@@ -33,7 +33,7 @@ local usable = cores()
 return {
   runs = math.max(1, number("RUNS", 5)),
   seconds = math.max(1, number("SECONDS", 2) // 1 | 0),
-  in_flight = number("IN_FLIGHT", 256) // 1 | 0,
+  in_flight = number("IN_FLIGHT", 1000) // 1 | 0,
   debounce = number("DEBOUNCE", 0.05),
   calls = number("CALLS", 10000000) // 1 | 0,
   connections = number("CONNECTIONS", 10000) // 1 | 0,
