@@ -316,7 +316,9 @@ void *mrpc_peer_ud(const mrpc_peer *peer);
 int mrpc_peer_recv(mrpc_peer *peer, const void *bytes, size_t len);
 /* The other side has ended its sending: half-close. */
 int mrpc_peer_eof(mrpc_peer *peer);
-/* The connection is dead: cancels and fails everything. */
+/* The connection is dead: cancels and fails everything, but for notifications
+ * over HTTP, which have had their answers: is_done when those have ended. Who
+ * frees the peer before cancels them. */
 void mrpc_peer_drop(mrpc_peer *peer);
 /* No new requests are taken; is_done when the calls in flight have ended. */
 void mrpc_peer_drain(mrpc_peer *peer);

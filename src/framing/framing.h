@@ -37,6 +37,8 @@ typedef struct mrpc_framing_vt {
   const char *name; /* "line", "header", "http", ... */
   bool is_exchange; /* what is pushed stands for itself: nothing that is said
                        later reaches the one who works on it (HTTP) */
+  bool keeps_notes; /* a notification has had its answer (HTTP's 204), so that
+                       the end of the connection doesn't cancel it */
   /* What the peer's transport is called from now on; NULL: as before. */
   const char *transport;
   /* A reply is its bytes and this one, which must not stand among them: the

@@ -66,6 +66,7 @@ static void free_server(mrpc_framing *f) {
 
 static const mrpc_framing_vt table = {
     .name = "http",
+    .keeps_notes = true,
     .recv = mrpc_http_recv,
     .eof = mrpc_http_eof,
     .put = mrpc_http_put,

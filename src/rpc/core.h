@@ -184,8 +184,10 @@ struct mrpc_peer {
   uint32_t notices;  /* notifications whose taking is waited for */
   bool is_moot;      /* an exchange: a call of ours was given up unanswered */
   bool is_dropped;   /* the connection is dead: no output either */
+  bool is_abandoned; /* nothing at all goes on */
   bool is_lost;      /* nothing is taken or answered any more; ends soon */
-  bool is_over;      /* everything was cancelled and failed */
+  bool is_over;      /* everything was cancelled and failed, but for what goes
+                        on without the connection */
 };
 
 /* Of peer.c and life.c. */
@@ -221,8 +223,8 @@ void mrpc_peer_ask(mrpc_peer *peer);
 void mrpc_peer_clear_rest(mrpc_peer *peer);
 /* Takes what was held back, as far as the limits let it. */
 void mrpc_peer_pump(mrpc_peer *peer);
-/* Cancels all calls in, fails all calls out. What stands in the output stays.
- */
+/* Cancels all calls in, but for what goes on without the connection, fails all
+ * calls out. What stands in the output stays. */
 void mrpc_peer_end(mrpc_peer *peer);
 
 /* Of open.c. */

@@ -25,9 +25,14 @@ static char *keep_text(mrpc_call *call, const char *text, size_t len) {
   return copy;
 }
 
+/* Nothing is counted any more when the peer is over. */
+static void uncount(mrpc_peer *peer, size_t len) {
+  if (peer && !peer->is_over) peer->kept -= len;
+}
+
 static void drop_text(mrpc_call *call, const char *text, size_t len) {
   mrpc_mem_free(mem_of(call), (char *)(uintptr_t)text, len + 1);
-  if (call->peer) call->peer->kept -= len;
+  uncount(call->peer, len);
 }
 
 static void keep_id(mrpc_call *call) {
@@ -104,17 +109,17 @@ void mrpc_keep_share(mrpc_call *call, const mrpc_batch *batch) {
   call->owns |= MRPC_OWNS_HEADERS;
 }
 
-/* `peer` is NULL when it has gone, and its count with it. */
+/* `peer` is NULL when it has gone. */
 static void release(const mrpc_mem *mem, mrpc_peer *peer,
                     mrpc_headers *headers) {
   if (--headers->users) return;
-  if (peer) peer->kept -= headers->size;
+  uncount(peer, headers->size);
   mrpc_mem_free(mem, headers, headers->size);
 }
 
 void mrpc_keep_release(mrpc_batch *batch) {
   mrpc_peer *peer = batch->peer;
-  release(&peer->env->mem, peer->is_over ? NULL : peer, batch->headers);
+  release(&peer->env->mem, peer, batch->headers);
   batch->headers = NULL;
 }
 

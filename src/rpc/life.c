@@ -4,7 +4,10 @@
  * that was owed is sent, or the last message is through), and two cut it
  * short: a dead connection and the lack of memory. Those cancel the calls in
  * and fail the calls out, but never from inside an answer or on_wake, whose
- * caller may be one of them: then the timer does it, at once. */
+ * caller may be one of them: then the timer does it, at once.
+ *
+ * A notification that HTTP has answered is no part of the conversation any
+ * more: it goes on, and the peer with it, until it has ended. */
 #include <assert.h>
 
 #include "rpc/batch.h"
@@ -60,7 +63,7 @@ int mrpc_peer_new(const mrpc_peer_config *config, mrpc_framing *framing,
 void mrpc_peer_free(mrpc_peer *peer) {
   if (!peer) return;
   assert(!peer->is_busy && !peer->is_waking);
-  mrpc_peer_end(peer);
+  mrpc_peer_abandon(peer);
   mrpc_deadline_close(peer);
   peer->framing->vt->free(peer->framing);
   mrpc_buf_clear(&peer->rest);
@@ -78,18 +81,31 @@ static void abandon_batches(mrpc_link *head) {
     mrpc_batch_abandon(mrpc_list_of(head->next, mrpc_batch, link));
 }
 
+/* Do its notifications go on without the connection? */
+static bool spares_notes(const mrpc_peer *peer) {
+  return peer->framing->vt->keeps_notes && !peer->is_abandoned;
+}
+
+/* Takes the calls that are to be cancelled away from the peer. */
+static void detach_calls(mrpc_peer *peer, mrpc_link *to) {
+  bool spares = spares_notes(peer);
+  mrpc_link *calls = &peer->calls;
+  for (mrpc_link *l = calls->next, *next; l != calls; l = next) {
+    next = l->next;
+    mrpc_call *call = mrpc_list_of(l, mrpc_call, in_peer);
+    if (spares && call->is_notification) continue;
+    mrpc_list_move(to, l);
+    call->peer = NULL;
+    peer->stats.in_flight--;
+  }
+}
+
 /* First all are detached, then they are told: what they do then can't reach
  * the peer any more. */
 static void cancel_calls(mrpc_peer *peer) {
   mrpc_link gone;
   mrpc_list_init(&gone);
-  while (!mrpc_list_is_empty(&peer->calls)) {
-    mrpc_link *link = peer->calls.next;
-    mrpc_list_remove(link);
-    mrpc_list_insert(&gone, link);
-    mrpc_list_of(link, mrpc_call, in_peer)->peer = NULL;
-  }
-  peer->stats.in_flight = 0;
+  detach_calls(peer, &gone);
   peer->kept = 0;
   while (!mrpc_list_is_empty(&gone)) {
     mrpc_link *link = gone.next;
@@ -98,9 +114,9 @@ static void cancel_calls(mrpc_peer *peer) {
   }
 }
 
+/* A second time is for what the first has spared. */
 void mrpc_peer_end(mrpc_peer *peer) {
-  if (peer->is_over) return;
-  bool was_busy = peer->is_busy;
+  bool was_busy = peer->is_busy, was_over = peer->is_over;
   peer->is_busy = true;
   peer->is_over = true;
   peer->is_lost = true;
@@ -111,7 +127,7 @@ void mrpc_peer_end(mrpc_peer *peer) {
   abandon_batches(&peer->batches);
   cancel_calls(peer);
   mrpc_pending_fail(peer, MRPC_ECLOSED);
-  mrpc_open_end(peer);
+  if (!was_over) mrpc_open_end(peer);
   peer->is_busy = was_busy;
 }
 
@@ -129,6 +145,11 @@ void mrpc_peer_drop(mrpc_peer *peer) {
     put_off(peer);
   else
     mrpc_peer_end(peer);
+}
+
+void mrpc_peer_abandon(mrpc_peer *peer) {
+  peer->is_abandoned = true;
+  mrpc_peer_drop(peer);
 }
 
 void mrpc_peer_lose(mrpc_peer *peer) {
@@ -169,7 +190,7 @@ void mrpc_peer_close(mrpc_peer *peer, const char *reason) {
 /* Has everything come to its end, output aside? A framing that can drain, or
  * close, says by itself when its last message is through. */
 static bool is_ended(const mrpc_peer *peer) {
-  if (peer->is_over) return true;
+  if (peer->is_over) return peer->stats.in_flight == 0;
   const mrpc_framing *f = peer->framing;
   bool is_silent = peer->is_closing ? !f->vt->close : !f->vt->drain;
   bool is_last =
@@ -179,7 +200,8 @@ static bool is_ended(const mrpc_peer *peer) {
 }
 
 bool mrpc_peer_is_done(const mrpc_peer *peer) {
-  if (peer->is_dropped) return true;
+  if (peer->is_dropped)
+    return !spares_notes(peer) || peer->stats.in_flight == 0;
   return is_ended(peer) && mrpc_output_waiting(peer) == 0;
 }
 

@@ -25,6 +25,8 @@ const char *mrpc_peer_transport(const mrpc_peer *peer);
 const char *mrpc_peer_address(const mrpc_peer *peer);
 uint64_t mrpc_peer_id(const mrpc_peer *peer); /* unique in its dispatch */
 mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer);
+/* As mrpc_peer_drop, and what that lets go on is cancelled too. */
+void mrpc_peer_abandon(mrpc_peer *peer);
 /* Seconds for answers after the end of its sending: limits.half_closed. */
 double mrpc_peer_half_closed(const mrpc_peer *peer);
 /* Can a message of our own be sent to it now? */

@@ -107,10 +107,19 @@ void mrpc_conn_end(mrpc_conn *s) {
   mrpc_conn_settle(s);
 }
 
+/* The other side is dead. What goes on all the same (a notification that HTTP
+ * has answered) keeps the stream, which is one of the connections so long. */
+static void lose(mrpc_conn *s) {
+  s->broken = s->lost = true;
+  set_reading(s, false);
+  mrpc_peer_drop(s->peer);
+  if (mrpc_peer_is_done(s->peer)) mrpc_conn_close(s);
+}
+
 /* Nothing more can be sent. */
 static void break_off(mrpc_conn *s) {
   s->broken = true;
-  if (!is_held(s)) mrpc_conn_close(s);
+  if (!is_held(s)) lose(s);
 }
 
 void mrpc_conn_feed(mrpc_conn *s, const char *bytes, ssize_t len) {
@@ -119,8 +128,10 @@ void mrpc_conn_feed(mrpc_conn *s, const char *bytes, ssize_t len) {
     if (s->lingering) return;
     s->failed = mrpc_peer_recv(s->peer, bytes, (size_t)len) != MRPC_OK;
     mrpc_conn_settle(s);
-  } else if (len < 0 || s->lingering) {
+  } else if (s->lingering) {
     mrpc_conn_close(s);
+  } else if (len < 0) {
+    lose(s);
   } else if (!is_held(s)) {
     mrpc_conn_end(s);
   }
@@ -200,7 +211,7 @@ static void on_written(uv_write_t *req, int status) {
   mrpc_conn *s = req->data;
   size_t len = s->writing;
   s->writing = 0;
-  if (s->closing) return;
+  if (s->closing || s->lost) return;
   if (status) {
     break_off(s);
     return;
@@ -315,6 +326,7 @@ static void finish(mrpc_conn *s) {
 }
 
 void mrpc_conn_settle(mrpc_conn *s) {
+  if (s->lost && mrpc_peer_is_done(s->peer)) mrpc_conn_close(s);
   if (s->closing || s->finishing || s->broken || !s->peer) return;
   if (!flush(s)) {
     break_off(s);
@@ -357,7 +369,7 @@ void mrpc_conn_close(mrpc_conn *s) {
   mrpc_list_remove(&s->woken);
   mrpc_list_remove(&s->link);
   s->loop->stream_count--;
-  if (s->peer) mrpc_peer_drop(s->peer);
+  if (s->peer) mrpc_peer_abandon(s->peer);
   if (s->on_close) s->on_close(s, s->ud);
   uv_handle_t *idle = (uv_handle_t *)&s->handle.idle;
   if (idle->type == UV_IDLE) close_handle(idle);

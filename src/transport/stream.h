@@ -41,6 +41,7 @@ struct mrpc_conn {
   bool eof;       /* the other side has ended its sending */
   bool failed;    /* the peer can't follow the bytes any more */
   bool broken;    /* a write has failed */
+  bool lost;      /* the peer knows it, too */
   bool draining;  /* the end comes from us */
   bool finishing; /* all is said; the sending side is being shut */
   bool lingering; /* reads and throws away, so that no reset eats the end */

@@ -96,6 +96,45 @@ static void drop_with_output(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+static int frame_http(mrpc_env *env, const mrpc_limits *limits,
+                      mrpc_framing **out) {
+  return mrpc_framing_http(env, &(mrpc_http_config){.limits = limits}, out);
+}
+
+/* Says a message over HTTP. */
+static void post(talk *t, const char *text) {
+  char say[300];
+  snprintf(say, sizeof say,
+           "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+           "application/json\r\nContent-Length: %zu\r\n\r\n%s",
+           strlen(text), text);
+  talk_say(t, say);
+}
+
+/* HTTP has answered a notification before its method ends. */
+static void drop_with_note(void) {
+  talk t = {.framing = frame_http};
+  talk_begin(&t);
+  post(&t, NOTE("wait", "[\"a\"]"));
+  ok(strstr(talk_take(&t), " 204 ") != NULL, "a notification is answered");
+  post(&t, REQ("wait", "[\"b\"]", "1"));
+  mrpc_peer_drop(t.peer);
+  ok(t.methods.cancelled == 1 && !mrpc_peer_is_done(t.peer),
+     "a call is cancelled, the notification goes on");
+  unsigned wakes = t.wakes;
+  talk_release(&t, "\"a\"");
+  ok(mrpc_peer_is_done(t.peer) && t.wakes > wakes, "it ends: done");
+  ok(t.methods.cancelled == 1 && talk_end(&t), "all memory came back");
+  talk other = {.framing = frame_http};
+  talk_begin(&other);
+  post(&other, NOTE("wait", "[\"a\"]"));
+  mrpc_peer_drop(other.peer);
+  mrpc_peer_abandon(other.peer);
+  ok(mrpc_peer_is_done(other.peer) && other.methods.cancelled == 1,
+     "unless it is abandoned");
+  ok(talk_end(&other), "all memory came back");
+}
+
 static void drop_caller(mrpc_call *call, void *ud) {
   (void)ud;
   mrpc_peer_drop(mrpc_call_peer(call));
@@ -290,6 +329,7 @@ int main(void) {
   eof_while_held();
   drop();
   drop_with_output();
+  drop_with_note();
   drop_inside();
   drop_at_wake();
   drain();
