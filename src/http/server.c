@@ -31,6 +31,14 @@ static int on_headers_complete(llhttp_t *parser) {
   return HPE_PAUSED;
 }
 
+/* A field behind the last chunk: the trailer has begun. */
+static int on_header_field(llhttp_t *parser, const char *at, size_t len) {
+  mrpc_http_server *s = parser->data;
+  (void)len;
+  if (parser->flags & F_TRAILING && !s->trailer) s->trailer = at;
+  return 0;
+}
+
 static int on_message_complete(llhttp_t *parser) {
   (void)parser;
   return HPE_PAUSED;
@@ -48,6 +56,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t len) {
 
 const llhttp_settings_t mrpc_http_settings = {
     .on_headers_complete = on_headers_complete,
+    .on_header_field = on_header_field,
     .on_body = on_body,
     .on_message_complete = on_message_complete,
 };
@@ -166,13 +175,23 @@ static int step_head(mrpc_http_server *s, const char *from, const char *to,
   return err == HPE_PAUSED ? open_request(s, has_more) : break_off(s);
 }
 
-/* llhttp takes a bare LF for the end of a chunked body. The trailer that may
- * stand before it isn't used, but bounded, and so are chunks so small that
- * their sizes outweigh them. */
+/* Does a line begin with white space, and so go on with the one before (RFC
+ * 9112 section 5.2)? `last` stands before the text. */
+static bool is_folded(char last, const char *from, const char *to) {
+  for (; from < to; last = *from++)
+    if (last == '\n' && (*from == ' ' || *from == '\t')) return true;
+  return false;
+}
+
+/* llhttp takes a bare LF for the end of a chunked body, and folded lines in the
+ * trailer that may stand before it. That isn't used, but bounded, and so are
+ * chunks so small that their sizes outweigh them. */
 static const char *check_chunks(mrpc_http_server *s, const char *from,
                                 const char *to, bool is_end) {
   size_t len = (size_t)(to - from);
   s->wire_len += len;
+  if (s->trailer && is_folded(s->before_last[1], s->trailer, to))
+    return "a folded line in the trailer";
   if (len == 1) s->before_last[0] = s->before_last[1];
   if (len > 1) s->before_last[0] = to[-2];
   if (len) s->before_last[1] = to[-1];
@@ -199,6 +218,7 @@ static int step(mrpc_http_server *s, const char **at, const char *end,
   if (s->phase == MRPC_HTTP_IDLE) return step_idle(s, at, end);
   const char *from = *at;
   s->is_resumed = false;
+  s->trailer = s->parser.flags & F_TRAILING ? from : NULL;
   llhttp_errno_t err = llhttp_execute(&s->parser, from, (size_t)(end - from));
   *at = err == HPE_OK ? end : llhttp_get_error_pos(&s->parser);
   if (err == HPE_PAUSED) llhttp_resume(&s->parser);

@@ -41,6 +41,7 @@ typedef struct mrpc_http_server {
   bool is_too_long;    /* the body passed limits.message */
   bool is_nomem;       /* a callback of the parser found no memory */
   char before_last[2]; /* the last bytes of a chunked body */
+  const char *trailer; /* where it begins, in the bytes at hand, or goes on */
 
   /* The request that is being read. */
   mrpc_piece head;           /* its header block */

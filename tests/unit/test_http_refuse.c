@@ -20,6 +20,15 @@ static void test_chunks(void) {
           "a bare CR behind a size");
   REFUSED("400", CHUNKED("3\r\n[1]\r\n0\r\n\n"), "a bare LF at the end");
   REFUSED("400", CHUNKED("3\r\n[1]\r\n0\r\nA: b\n\r\n"), "and in a trailer");
+  REFUSED("400", CHUNKED("3\r\n[1]\r\n0\r\nA: b\r\n c\r\n\r\n"),
+          "9112 5.2: a folded line in a trailer");
+  REFUSED("400", CHUNKED("3\r\n[1]\r\n0\r\nA: b\r\n\tC: d\r\n\r\n"),
+          "folded with a tab");
+  REFUSED("400", CHUNKED("3\r\n[1]\r\n0\r\nA:\r\n b\r\n\r\n"),
+          "behind an empty value");
+  REFUSED("400", CHUNKED("3\r\n[1]\r\n0\r\nA: b\r\n \r\n\r\n"), "of nothing");
+  REFUSED("400", CHUNKED("3\r\n[1]\r\n0\r\nA: b\r\nC: d\r\n e\r\n\r\n"),
+          "behind a second field");
   REFUSED("400", CHUNKED("3\r\n[1]\r\n0\r\nA : b\r\n\r\n"),
           "a space before a colon in a trailer");
 }

@@ -56,6 +56,9 @@ static void test_chunked(void) {
   feed_is(&t, CHUNKED("3\r\n[1]\r\n0\r\nA: b\r\nC: d\r\n\r\n") CALL,
           "message [1]\nmessage [1]\nout 200 200\nclosing\n",
           "9112 7.1.2: a trailer");
+  feed_is(&t, CHUNKED("5\r\n[\n 1]\r\n0\r\nA:  b \t c\r\nC:\r\n\r\n"),
+          "message [\n 1]\nout 200\nclosing\n",
+          "white space that folds nothing");
 }
 
 static void test_requests(void) {
