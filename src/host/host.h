@@ -45,6 +45,8 @@ struct mrpc_host {
   atomic_int asked;    /* MRPC_HOST_DRAIN, ... since the bell was heard last */
   mrpc_timer deadline; /* of a drain */
   uint64_t cut;        /* calls in flight when it came */
+  uint64_t drain_began;
+  bool tells_drain; /* its end is told, too */
 
   struct mrpc_sampler *sampler; /* NULL until the loop's thread is known */
   bool sampler_tried;
