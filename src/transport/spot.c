@@ -17,6 +17,8 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "transport/silence.h"
+
 enum { MAX_SPOTS = 8192, MAX_DEPTH = 16, MAX_LINKS = 40, MAX_PATH = 2048 };
 enum { FLOOD = 1024 }; /* events, less than the kernel keeps for us */
 
@@ -335,10 +337,20 @@ static void visit_all(mrpc_spots *spots, DIR *stream, char *path, size_t len,
   }
 }
 
+/* Each file system on the way is asked once, be it that of a file which a link
+ * leads to. */
+static void note_silence(mrpc_spots *spots, const char *path,
+                         const struct stat *st, const trail *up) {
+  if (!spots->silence && (!up || up->device != st->st_dev))
+    spots->silence = mrpc_silence_find(path);
+}
+
 static void walk_directory(mrpc_spots *spots, char *path, size_t len,
                            const trail *up) {
   struct stat st;
-  if (stat(path, &st) || !S_ISDIR(st.st_mode)) return;
+  if (stat(path, &st)) return;
+  note_silence(spots, path, &st, up);
+  if (!S_ISDIR(st.st_mode)) return;
   trail here = {up, st.st_dev, st.st_ino, up ? up->depth + 1 : 0};
   if (here.depth > MAX_DEPTH || is_inside_itself(&here)) return;
   add_spot(spots, path, len, "", &st);
@@ -358,6 +370,7 @@ void mrpc_spots_walk(mrpc_spots *spots, const char *root) {
   memcpy(path, root, len + 1);
   spots->walk++;
   spots->status = 0;
+  spots->silence = NULL;
   add_way(spots, root);
   walk_directory(spots, path, len, NULL);
   for (mrpc_link *at = spots->list.next, *next; at != &spots->list; at = next) {

@@ -111,10 +111,19 @@ function program.find_accepted(command, cases)
   return nil
 end
 
+-- The words of a command, with the program and its arguments behind them.
+local function put_under(command, args)
+  local words = { table.unpack(command, 2) }
+  words[#words + 1] = program.path
+  return table.move(args, 1, #args, #words + 1, words)
+end
+
 -- Serves `dir` and waits until it listens. `listen`: URLs; default: one HTTP
--- listener on a free port. `args`: further arguments.
+-- listener on a free port. `args`: further arguments. `under`: the words of a
+-- command that becomes the program.
 ---@param dir string
----@param options {listen: string[]?, args: string[]?, stdin: boolean?, env: table?}?
+---@param options {listen: string[]?, args: string[]?, stdin: boolean?, env: table?,
+--- under: string[]?}?
 ---@return Program
 function program.serve(dir, options)
   options = options or {}
@@ -125,8 +134,9 @@ function program.serve(dir, options)
     args[#args + 1] = url
   end
   for _, arg in ipairs(options.args or {}) do args[#args + 1] = arg end
-  local self = program.start(args, {
-    stdin = options.stdin, stdout = not options.stdin, env = options.env,
+  local under = options.under
+  local self = program.start(under and put_under(under, args) or args, {
+    stdin = options.stdin, stdout = not options.stdin, env = options.env, path = under and under[1],
   })
   self:wait_listening(#listen)
   return self
