@@ -9,6 +9,14 @@
 #include "runtime/runtime.h"
 #include "talk.h"
 
+/* Answers that are errors, as script_is awaits them. */
+#define HIDDEN "\"error\":{\"code\":-32603,\"message\":\"Internal error\"}"
+#define STRUCK \
+  "\"error\":{\"code\":-32053,\"message\":\"Script limit exceeded\"}"
+#define LATE "\"error\":{\"code\":-32051,\"message\":\"Timed out\"}"
+#define GIVEN_UP "\"error\":{\"code\":-32800,\"message\":\"Request cancelled\"}"
+#define ENDING "\"error\":{\"code\":-32054,\"message\":\"Shutting down\"}"
+
 typedef struct script {
   talk talk;
   fake fake;

@@ -5,8 +5,6 @@
 
 #define TELLS(text) "\"result\":" text
 #define GONE "\"error\":{\"code\":-32057,\"message\":\"The peer went away\"}"
-#define LATE "\"error\":{\"code\":-32051,\"message\":\"Timed out\"}"
-#define HIDDEN "\"error\":{\"code\":-32603,\"message\":\"Internal error\"}"
 
 static const char asks[] =
     "local M, kept = {}, nil\n"

@@ -225,6 +225,27 @@ static void nested(void) {
   ok(talk_end(&t), "all memory came back");
 }
 
+/* A peer that doesn't read can't make us keep what we tell it. */
+static void unread(void) {
+  talk t = {.limits.output = 1000, .is_stuck = true};
+  talk_begin(&t);
+  talk_say(&t, " ");
+  int rc = MRPC_OK, sent = 0;
+  for (; sent < 1000 && rc == MRPC_OK; sent++)
+    rc = mrpc_peer_notify(t.peer, "note", "[\"0123456789\"]");
+  ok(rc == MRPC_ELIMIT && sent < 30, "%d notifications fill its output", sent);
+  ok(mrpc_peer_call(t.peer, "ask", NULL, 0, NULL, NULL, NULL) == MRPC_ELIMIT,
+     "calls out are refused too");
+  mrpc_peer_stats stats;
+  mrpc_peer_get_stats(t.peer, &stats);
+  ok(stats.pending == 0, "and leave nothing behind");
+  t.is_stuck = false;
+  talk_take(&t);
+  ok(mrpc_peer_notify(t.peer, "note", NULL) == MRPC_OK,
+     "once it reads there is room again");
+  ok(talk_end(&t), "all memory came back");
+}
+
 int main(void) {
   nested();
   cancelled();
@@ -234,5 +255,6 @@ int main(void) {
   choked();
   flooded();
   limited();
+  unread();
   return tap_finish();
 }

@@ -3,11 +3,8 @@
  * Calls of Lua methods: params to arguments, results, and every way to fail. */
 #include "script.h"
 
-#define HIDDEN "\"error\":{\"code\":-32603,\"message\":\"Internal error\"}"
 #define UNFIT(why) \
   "\"error\":{\"code\":-32602,\"message\":\"Invalid params: " why "\"}"
-#define STRUCK \
-  "\"error\":{\"code\":-32053,\"message\":\"Script limit exceeded\"}"
 
 static const char text[] =
     "local M = {}\n"
