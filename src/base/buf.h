@@ -7,8 +7,10 @@
 #ifndef MRPC_BASE_BUF_H
 #define MRPC_BASE_BUF_H
 
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/hint.h"
 #include "base/mem.h"
 
 typedef struct mrpc_buf {
@@ -32,31 +34,37 @@ void mrpc_buf_consume(mrpc_buf *buf, size_t len);
 /* Frees the memory of an empty buffer that holds more than `keep` bytes. */
 void mrpc_buf_relax(mrpc_buf *buf, size_t keep);
 
+/* Is there room for `more` bytes, without growth? */
+MRPC_INLINE bool mrpc_buf_has_room(const mrpc_buf *buf, size_t more) {
+  return buf->err == MRPC_OK && more <= buf->cap - buf->len;
+}
+
 /* Room for `more` bytes behind the content, or NULL. Write there, then add
  * the count to len. */
 static inline char *mrpc_buf_reserve(mrpc_buf *buf, size_t more) {
-  if (buf->err == MRPC_OK && more <= buf->cap - buf->len)
-    return buf->data + buf->len;
+  if (mrpc_buf_has_room(buf, more)) return buf->data + buf->len;
   return mrpc_buf_grow(buf, more);
+}
+
+/* Adds at least one byte. */
+MRPC_INLINE void mrpc_buf_put(mrpc_buf *buf, const char *bytes, size_t len) {
+  if (MRPC_UNLIKELY(!mrpc_buf_has_room(buf, len)) && !mrpc_buf_grow(buf, len))
+    return;
+  memcpy(buf->data + buf->len, bytes, len);
+  buf->len += len;
 }
 
 static inline void mrpc_buf_add(mrpc_buf *buf, const char *bytes, size_t len) {
   if (len == 0) return; /* an empty buffer's data is NULL: no sums with it */
-  char *to = mrpc_buf_reserve(buf, len);
-  if (!to) return;
-  memcpy(to, bytes, len);
-  buf->len += len;
+  mrpc_buf_put(buf, bytes, len);
 }
 
-static inline void mrpc_buf_addc(mrpc_buf *buf, char c) {
-  char *to = mrpc_buf_reserve(buf, 1);
-  if (!to) return;
-  *to = c;
-  buf->len++;
+MRPC_INLINE void mrpc_buf_addc(mrpc_buf *buf, char c) {
+  mrpc_buf_put(buf, &c, 1);
 }
 
-/* Adds a string literal. */
-#define mrpc_buf_lit(buf, text) mrpc_buf_add((buf), (text), sizeof(text) - 1)
+/* Adds a string literal: its few bytes are stored in line. */
+#define mrpc_buf_lit(buf, text) mrpc_buf_put((buf), (text), sizeof(text) - 1)
 
 static inline void mrpc_buf_adds(mrpc_buf *buf, const char *text) {
   mrpc_buf_add(buf, text, strlen(text));

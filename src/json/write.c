@@ -62,13 +62,9 @@ static int write_exactly(mrpc_buf *buf, const char *text, size_t len) {
   return MRPC_OK;
 }
 
-MRPC_INLINE bool has_room(const mrpc_buf *buf, size_t more) {
-  return buf->err == MRPC_OK && more <= buf->cap - buf->len;
-}
-
 /* Room for `more` bytes, if that is within the limit. */
 static bool make_room(mrpc_buf *buf, size_t more) {
-  if (has_room(buf, more)) return true;
+  if (mrpc_buf_has_room(buf, more)) return true;
   return more <= buf->limit - buf->len && mrpc_buf_grow(buf, more);
 }
 
@@ -148,7 +144,7 @@ MRPC_COLD static int grow_and_write(mrpc_buf *buf, const char *text,
 }
 
 int mrpc_json_write_string(mrpc_buf *buf, const char *text, size_t len) {
-  if (MRPC_UNLIKELY(!has_room(buf, len + 2 + SLACK)))
+  if (MRPC_UNLIKELY(!mrpc_buf_has_room(buf, len + 2 + SLACK)))
     return grow_and_write(buf, text, len);
   char *to = buf->data + buf->len;
   *to++ = '"';
@@ -189,7 +185,8 @@ MRPC_COLD static int add_int(mrpc_buf *buf, int64_t value) {
 }
 
 int mrpc_json_write_int(mrpc_buf *buf, int64_t value) {
-  if (MRPC_UNLIKELY(!has_room(buf, MRPC_INT_CHARS))) return add_int(buf, value);
+  if (MRPC_UNLIKELY(!mrpc_buf_has_room(buf, MRPC_INT_CHARS)))
+    return add_int(buf, value);
   buf->len += mrpc_int_write(value, buf->data + buf->len);
   return MRPC_OK;
 }
@@ -202,7 +199,7 @@ MRPC_COLD static int add_double(mrpc_buf *buf, double value) {
 
 int mrpc_json_write_double(mrpc_buf *buf, double value) {
   if (value - value != 0) return MRPC_ETYPE;
-  if (MRPC_UNLIKELY(!has_room(buf, MRPC_DOUBLE_CHARS)))
+  if (MRPC_UNLIKELY(!mrpc_buf_has_room(buf, MRPC_DOUBLE_CHARS)))
     return add_double(buf, value);
   buf->len += mrpc_double_write(value, buf->data + buf->len);
   return MRPC_OK;

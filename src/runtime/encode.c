@@ -125,7 +125,7 @@ static int write_scattered(encoder *e) {
   for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) count++;
   if (n != count) return refuse_keys(e, gaps);
   for (lua_Unsigned i = 1; i <= n; i++) {
-    if (i > 1) mrpc_buf_addc(e->buf, ',');
+    mrpc_buf_addc(e->buf, i > 1 ? ',' : '[');
     int type = lua_rawgeti(L, -1, (lua_Integer)i);
     int rc = type == LUA_TNIL ? MRPC_EINVAL : write_value(e, type);
     lua_pop(L, 1);
@@ -133,7 +133,8 @@ static int write_scattered(encoder *e) {
     if (rc == MRPC_ETYPE) put_index(e, i);
     if (rc) return rc;
   }
-  return MRPC_OK;
+  mrpc_buf_addc(e->buf, ']');
+  return e->buf->err;
 }
 
 /* Most arrays are walked in order, once. The first key and its value are on
@@ -148,7 +149,7 @@ static int write_array(encoder *e) {
       mrpc_buf_truncate(e->buf, mark);
       return write_scattered(e);
     }
-    if (i > 1) mrpc_buf_addc(e->buf, ',');
+    mrpc_buf_addc(e->buf, i > 1 ? ',' : '[');
     int rc = write_value(e, lua_type(L, -1));
     lua_pop(L, 1);
     if (rc == MRPC_ETYPE) put_index(e, (uint64_t)i);
@@ -158,44 +159,54 @@ static int write_array(encoder *e) {
     }
     i++;
   } while (lua_next(L, -2));
-  return MRPC_OK;
+  mrpc_buf_addc(e->buf, ']');
+  return e->buf->err;
 }
 
 /* Objects. */
 
-/* stack: [key value] -> [key] */
-static inline int write_member(encoder *e, bool is_first) {
-  lua_State *L = e->L;
+/* Writes a name that isn't kept. MRPC_EINVAL: the key is no string. What this
+ * needs is kept out of the loop over the members. */
+__attribute__((noinline)) static int write_name(encoder *e, char before,
+                                                const void *address) {
+  if (lua_type(e->L, -2) != LUA_TSTRING) return MRPC_EINVAL;
   size_t len;
-  const char *key = lua_tolstring(L, -2, &len);
-  int rc = mrpc_names_write(e->runtime->names, e->buf, is_first, key, len);
-  if (rc == MRPC_ETYPE) {
-    rc = refuse(e, "a key that isn't valid UTF-8");
-  } else if (rc == MRPC_OK) {
-    rc = write_value(e, lua_type(L, -1));
-    if (rc == MRPC_ETYPE) put_key(e, key, len);
+  const char *key = lua_tolstring(e->L, -2, &len);
+  int rc = mrpc_names_add(e->runtime->names, e->buf, before, address, key, len);
+  return rc == MRPC_ETYPE ? refuse(e, "a key that isn't valid UTF-8") : rc;
+}
+
+/* The member on the stack couldn't be written. If it was its value that failed
+ * the key goes into the path. stack: [key value] -> [] */
+MRPC_COLD static int fail_member(encoder *e, int rc, bool is_value) {
+  lua_State *L = e->L;
+  if (rc == MRPC_ETYPE && is_value) {
+    size_t len;
+    const char *key = lua_tolstring(L, -2, &len);
+    put_key(e, key, len);
   }
-  lua_pop(L, 1);
-  return rc;
+  lua_pop(L, 2);
+  return rc == MRPC_EINVAL ? refuse_keys(e, "a key that is no string") : rc;
 }
 
 /* The first key and its value are on the stack. stack: [key value] -> [] */
 static int write_object(encoder *e) {
   lua_State *L = e->L;
-  bool is_first = true;
+  mrpc_names *names = e->runtime->names;
+  char before = '{';
   do {
-    if (lua_type(L, -2) != LUA_TSTRING) {
-      lua_pop(L, 2);
-      return refuse_keys(e, "a key that is no string");
+    const void *key = lua_topointer(L, -2);
+    if (MRPC_UNLIKELY(!mrpc_names_write(names, e->buf, before, key))) {
+      int rc = write_name(e, before, key);
+      if (rc) return fail_member(e, rc, false);
     }
-    int rc = write_member(e, is_first);
-    if (rc) {
-      lua_pop(L, 1);
-      return rc;
-    }
-    is_first = false;
+    int rc = write_value(e, lua_type(L, -1));
+    if (rc) return fail_member(e, rc, true);
+    lua_pop(L, 1);
+    before = ',';
   } while (lua_next(L, -2));
-  return MRPC_OK;
+  mrpc_buf_addc(e->buf, '}');
+  return e->buf->err;
 }
 
 /* Tables. */
@@ -217,22 +228,27 @@ static int write_empty(encoder *e, int kind) {
   return e->buf->err;
 }
 
+/* Every few levels down: may it go on? */
+MRPC_COLD static int go_deeper(encoder *e) {
+  if (e->depth == 0) return refuse(e, "nested too deeply (or in itself)");
+  return lua_checkstack(e->L, 3 * STACK_LEVELS + 4) ? MRPC_OK : MRPC_ENOMEM;
+}
+
 static int write_table(encoder *e) {
   lua_State *L = e->L;
-  if (e->depth % STACK_LEVELS == 0 && !lua_checkstack(L, 3 * STACK_LEVELS + 4))
-    return MRPC_ENOMEM;
-  if (e->depth == 0) return refuse(e, "nested too deeply (or in itself)");
+  if (MRPC_UNLIKELY(e->depth % STACK_LEVELS == 0)) {
+    int rc = go_deeper(e);
+    if (rc) return rc;
+  }
   int kind = kind_of(e);
   lua_pushnil(L);
   if (!lua_next(L, -2)) return write_empty(e, kind);
   if (kind == KIND_PLAIN)
     kind = lua_type(L, -2) == LUA_TNUMBER ? KIND_ARRAY : KIND_OBJECT;
   e->depth--;
-  mrpc_buf_addc(e->buf, kind == KIND_ARRAY ? '[' : '{');
   int rc = kind == KIND_ARRAY ? write_array(e) : write_object(e);
-  mrpc_buf_addc(e->buf, kind == KIND_ARRAY ? ']' : '}');
   e->depth++;
-  return rc ? rc : e->buf->err;
+  return rc;
 }
 
 static int write_other(encoder *e, int type) {

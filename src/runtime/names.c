@@ -19,24 +19,24 @@ void mrpc_names_begin(mrpc_names *names) {
   names->epoch = 1;
 }
 
-static void keep(mrpc_name *slot, uint32_t epoch, const char *key,
+static void keep(mrpc_name *slot, uint32_t epoch, const void *key,
                  const char *text, size_t len) {
   slot->key = key;
   slot->epoch = epoch;
   slot->len = (uint32_t)len + 1;
-  slot->text[0] = ',';
-  memcpy(slot->text + 1, text, len);
+  memcpy(slot->text, text, len);
 }
 
-int mrpc_names_add(mrpc_name *slot, uint32_t epoch, mrpc_buf *buf,
-                   bool is_first, const char *key, size_t len) {
-  if (!is_first) mrpc_buf_addc(buf, ',');
+int mrpc_names_add(mrpc_names *names, mrpc_buf *buf, char before,
+                   const void *key, const char *text, size_t len) {
+  mrpc_buf_addc(buf, before);
   size_t mark = buf->len;
-  int rc = mrpc_json_write_string(buf, key, len);
+  int rc = mrpc_json_write_string(buf, text, len);
   if (rc) return rc;
   mrpc_buf_addc(buf, ':');
   size_t written = buf->len - mark;
-  if (buf->err == MRPC_OK && written < MRPC_NAME_BYTES)
-    keep(slot, epoch, key, buf->data + mark, written);
+  if (buf->err == MRPC_OK && written <= MRPC_NAME_BYTES)
+    keep(mrpc_names_slot(names, key), names->epoch, key, buf->data + mark,
+         written);
   return buf->err;
 }

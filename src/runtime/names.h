@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of members as they were written last: `,"name":`. They repeat a lot,
+ * Names of members as they were written last: `"name":`. They repeat a lot,
  * and copying one costs less than looking for what must be escaped in it. A
- * name is told by the address of its Lua string, which stands for one text as
- * long as that lives: through one encoding, since no script runs in it and all
- * names belong to what is encoded. Each encoding is an epoch of its own. */
+ * name is told by the address of its Lua string (lua_topointer), which stands
+ * for one text as long as that lives: through one encoding, since no script
+ * runs in it and all names belong to what is encoded. A key that is kept needs
+ * no further look: no other kind of key has the address of a string. Each
+ * encoding is an epoch of its own. */
 #ifndef MRPC_RUNTIME_NAMES_H
 #define MRPC_RUNTIME_NAMES_H
 
@@ -15,14 +17,14 @@
 
 enum {
   MRPC_NAME_SLOTS = 256, /* a power of two */
-  MRPC_NAME_BYTES = 40   /* of the longest that is kept */
+  MRPC_NAME_BYTES = 48   /* of the longest that is kept */
 };
 
 typedef struct mrpc_name {
-  const char *key; /* bytes of the Lua string */
+  const void *key; /* the Lua string, by lua_topointer */
   uint32_t epoch;  /* when that was so; 0: never */
-  uint32_t len;
-  char text[MRPC_NAME_BYTES + 8]; /* is read from its second byte, too */
+  uint32_t len;    /* with what stands before it */
+  char text[MRPC_NAME_BYTES];
 } mrpc_name;
 
 struct mrpc_names {
@@ -34,22 +36,29 @@ struct mrpc_names {
 mrpc_names *mrpc_names_new(lua_State *L);
 /* Begins an encoding. */
 void mrpc_names_begin(mrpc_names *names);
-/* The slow way: writes the name and keeps it. */
-int mrpc_names_add(mrpc_name *slot, uint32_t epoch, mrpc_buf *buf,
-                   bool is_first, const char *key, size_t len);
+/* The slow way: writes a name, and keeps it for that address. MRPC_ETYPE when
+ * it isn't valid UTF-8, or the buffer's state. */
+int mrpc_names_add(mrpc_names *names, mrpc_buf *buf, char before,
+                   const void *key, const char *text, size_t len);
 
-/* Writes the name and its colon, and unless it is the first of its object the
- * comma. MRPC_ETYPE when it isn't valid UTF-8, or the buffer's state. */
-static inline int mrpc_names_write(mrpc_names *names, mrpc_buf *buf,
-                                   bool is_first, const char *key, size_t len) {
-  mrpc_name *slot = &names->slots[((uintptr_t)key >> 4) % MRPC_NAME_SLOTS];
+/* The slot of the string object at that address. */
+static inline mrpc_name *mrpc_names_slot(mrpc_names *names, const void *key) {
+  return &names->slots[((uintptr_t)key >> 4) % MRPC_NAME_SLOTS];
+}
+
+/* Writes the name at that address with its colon, behind `before`; false when
+ * it isn't kept, or room is scarce. */
+static inline bool mrpc_names_write(mrpc_names *names, mrpc_buf *buf,
+                                    char before, const void *key) {
+  const mrpc_name *slot = mrpc_names_slot(names, key);
   bool is_kept = slot->key == key && slot->epoch == names->epoch &&
-                 MRPC_NAME_BYTES <= buf->cap - buf->len && buf->err == MRPC_OK;
-  if (!is_kept)
-    return mrpc_names_add(slot, names->epoch, buf, is_first, key, len);
-  memcpy(buf->data + buf->len, slot->text + is_first, MRPC_NAME_BYTES);
-  buf->len += slot->len - is_first;
-  return MRPC_OK;
+                 mrpc_buf_has_room(buf, MRPC_NAME_BYTES + 1);
+  if (!is_kept) return false;
+  char *to = buf->data + buf->len;
+  to[0] = before;
+  memcpy(to + 1, slot->text, MRPC_NAME_BYTES);
+  buf->len += slot->len;
+  return true;
 }
 
 #endif

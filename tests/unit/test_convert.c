@@ -155,6 +155,11 @@ static void test_refusals(script *s) {
           "value: an array with gaps or odd keys");
   refuses(s, "return rpc.object {1}", "value: a key that is no string");
   refuses(s, "return {[true] = 1}", "value: a key that is no string");
+  refuses(s, "return {[rpc.null] = 1}", "value: a key that is no string");
+  refuses(s, "return {[print] = 1}", "value: a key that is no string");
+  refuses(s, "return {{a = 1}, {a = 1, [true] = 1}}",
+          "value[2]: a table with string keys and others");
+  refuses(s, "return {{a = 1}, {b = 1, a = print}}", "value[2].a: a function");
   refuses(s, "return {name = '\\xff'}", "value.name: not valid UTF-8");
   refuses(s, "return {['\\xff'] = 1}", "value: a key that isn't valid UTF-8");
 }
