@@ -78,8 +78,9 @@ static int write_string(encoder *e) {
   return rc == MRPC_ETYPE ? refuse(e, "not valid UTF-8") : rc;
 }
 
-/* Whole numbers that an integer and a float write alike come first. */
-static int write_number(encoder *e) {
+/* Whole numbers that an integer and a float write alike come first. In line:
+ * calls of small functions are what most of the time goes to. */
+MRPC_INLINE int write_number(encoder *e) {
   const lua_Integer exact = (lua_Integer)1 << 53;
   int is_whole;
   lua_Integer i = lua_tointegerx(e->L, -1, &is_whole);
@@ -212,7 +213,7 @@ static int write_object(encoder *e) {
 /* Tables. */
 
 /* What rpc.array or rpc.object have said of the table on top. */
-static int kind_of(encoder *e) {
+MRPC_INLINE int kind_of(encoder *e) {
   if (!lua_getmetatable(e->L, -1)) return KIND_PLAIN;
   const void *meta = lua_topointer(e->L, -1);
   lua_pop(e->L, 1);
