@@ -5,8 +5,8 @@
  * name is told by the address of its Lua string (lua_topointer), which stands
  * for one text as long as that lives: through one encoding, since no script
  * runs in it and all names belong to what is encoded. A key that is kept needs
- * no further look: no other kind of key has the address of a string. Each
- * encoding is an epoch of its own. */
+ * no further look: no script can make another kind of key that has the address
+ * of a string. Each encoding is an epoch of its own. */
 #ifndef MRPC_RUNTIME_NAMES_H
 #define MRPC_RUNTIME_NAMES_H
 
