@@ -112,6 +112,7 @@ struct mrpc_framing {
   bool closing;       /* nothing more is read; close when `out` is sent */
   bool is_dead;       /* and the other side is gone: its calls are cancelled */
   bool is_unread;     /* set by the peer for tick: it stopped reading */
+  bool is_at_work;    /* the same: calls are in flight */
   bool is_told;       /* it has logged by itself why recv fails */
   const char *error;  /* why recv or eof failed; a constant phrase */
   const char *peer;   /* the other side's address, for the log; NULL: not known;

@@ -14,7 +14,8 @@ static uint64_t deadline(const mrpc_framing *f) {
 /* Activity sets a flag instead of moving a deadline, so that a request costs
  * no look at the clock; four looks that find the flag unset are idle_time. */
 static void look_idle(mrpc_http_server *s, uint64_t now) {
-  bool is_busy = s->is_active || s->order.count || s->phase != MRPC_HTTP_IDLE;
+  bool is_busy = s->is_active || s->base.is_at_work || s->order.count ||
+                 s->phase != MRPC_HTTP_IDLE;
   s->is_active = false;
   s->idle_count = is_busy ? 0 : s->idle_count + 1;
   s->idle_at =

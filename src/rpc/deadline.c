@@ -47,6 +47,7 @@ static bool tick_framing(mrpc_peer *peer, uint64_t now) {
   if (peer->is_lost || !f->vt->deadline) return false;
   if (now < f->vt->deadline(f)) return false;
   f->is_unread = peer->is_held;
+  f->is_at_work = peer->stats.in_flight > 0;
   f->vt->tick(f, now);
   return true;
 }

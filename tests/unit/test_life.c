@@ -135,6 +135,22 @@ static void drop_with_note(void) {
   ok(talk_end(&other), "all memory came back");
 }
 
+/* A connection whose notification isn't at its end may be used again. */
+static void idle_with_note(void) {
+  talk t = {.framing = frame_http, .limits.idle_time = 4};
+  talk_begin(&t);
+  post(&t, NOTE("wait", "[\"a\"]"));
+  talk_take(&t);
+  for (int i = 0; i < 20; i++) talk_pass(&t, 1);
+  post(&t, REQ("sum", "[2]", "1"));
+  ok(strstr(talk_take(&t), RES("2", "1")) != NULL,
+     "HTTP isn't idle while a notification runs");
+  talk_release(&t, "\"a\"");
+  for (int i = 0; i < 6; i++) talk_pass(&t, 1);
+  ok(mrpc_peer_is_done(t.peer), "later it is");
+  ok(talk_end(&t), "all memory came back");
+}
+
 static void drop_caller(mrpc_call *call, void *ud) {
   (void)ud;
   mrpc_peer_drop(mrpc_call_peer(call));
@@ -330,6 +346,7 @@ int main(void) {
   drop();
   drop_with_output();
   drop_with_note();
+  idle_with_note();
   drop_inside();
   drop_at_wake();
   drain();
