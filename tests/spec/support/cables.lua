@@ -45,6 +45,7 @@ cables.SERVICE = {
     end
     function M.counts() return { s.begun, s.ended, s.gone } end
     function M.echo(value) return value end
+    function M.tidy() collectgarbage() collectgarbage() end
     rpc.on("disconnect", function() s.gone = s.gone + 1 end)
     return M]],
   ["news.lua"] = [[
@@ -73,12 +74,12 @@ cables.PLACES = {
 
 cables.HALF_CLOSED = 0.3
 
-function cables.start(limits, half_closed, more)
+function cables.start(limits, half_closed, more, env)
   local dir = support.files.temp()
   local listen = {}
   for i, place in ipairs(cables.PLACES) do listen[i] = place.url:gsub("DIR", dir) end
   listen[#listen + 1] = "unix:" .. dir .. "/observer.sock"
-  local self = support.serve(cables.SERVICE, { dev = true, listen = listen, args = more,
+  local self = support.serve(cables.SERVICE, { dev = true, listen = listen, args = more, env = env,
     config = ("{ limits = { half_closed = %g, %s } }"):format(half_closed or cables.HALF_CLOSED,
       limits or "") })
   self.observer = client.open(self.urls[#self.urls])
