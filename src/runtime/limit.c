@@ -22,7 +22,8 @@ enum {
   SLICE_COUNT = 5000,      /* instructions between looks at a sliced task */
   STANDING_COUNT = 100000, /* and where the embedder has no signal */
   GRACE_COUNT = 1000,      /* and at a killed one */
-  GRACE_NS = 100000000     /* for __close metamethods after a kill */
+  GRACE_NS = 100000000,    /* for __close metamethods after a kill */
+  RETHROWN_MAX = 250       /* more pcalls than Lua nests on the C stack */
 };
 
 static const char kill_value;
@@ -77,6 +78,7 @@ void mrpc_limit_end(mrpc_task *task) {
 void mrpc_limit_kill(mrpc_task *task, int code, const char *why) {
   task->killed = true;
   task->thrown = false;
+  task->rethrown = 0;
   task->kill_code = code;
   mrpc_text text = mrpc_text_in(task->kill_why, sizeof task->kill_why);
   mrpc_text_add(&text, why);
@@ -97,6 +99,17 @@ int mrpc_limit_throw(lua_State *L) {
   if (rt->finalizer_late) return luaL_error(L, "a finalizer ran too long");
   begin_grace(L, rt->current);
   lua_pushlightuserdata(L, (void *)&kill_value);
+  return lua_error(L);
+}
+
+/* Each pcall that an error unwinds takes Lua a walk over all that is called in
+ * the coroutine. Very many, which a script nests that goes on calling when the
+ * C stack has overflown, are left at once. */
+int mrpc_limit_rethrow(lua_State *L) {
+  mrpc_runtime *rt = mrpc_runtime_of(L);
+  if (!rt->finalizer_late && lua_isyieldable(L) &&
+      ++rt->current->rethrown > RETHROWN_MAX)
+    return lua_yield(L, 0);
   return lua_error(L);
 }
 

@@ -29,5 +29,8 @@ void mrpc_limit_end(mrpc_task *task);
 void mrpc_limit_kill(mrpc_task *task, int code, const char *why);
 /* Throws the value that stands for a kill. Never returns. */
 int mrpc_limit_throw(lua_State *L);
+/* Throws on what a pcall has caught of a killed task, or leaves its coroutine,
+ * which who resumed it closes. Never returns. stack: [... error] */
+int mrpc_limit_rethrow(lua_State *L);
 
 #endif

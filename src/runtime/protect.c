@@ -6,7 +6,7 @@
 
 #include <lauxlib.h>
 
-#include "runtime/task.h"
+#include "runtime/limit.h"
 
 int mrpc_protect(mrpc_runtime *runtime, lua_CFunction fn, void *arg) {
   lua_State *L = runtime->L;
@@ -26,17 +26,13 @@ bool mrpc_is_killed(lua_State *L) {
   return rt->finalizer_late || (rt->current && rt->current->killed);
 }
 
-void mrpc_rethrow_kill(lua_State *L) {
-  if (mrpc_is_killed(L)) lua_error(L);
-}
-
 /* `extra` values below the results aren't part of them.
  * stack: [extra... true result...] or [... error] -> the same, or
  * [... error false error] */
 static int finish_pcall(lua_State *L, int status, lua_KContext extra) {
   if (status == LUA_OK || status == LUA_YIELD)
     return lua_gettop(L) - (int)extra;
-  mrpc_rethrow_kill(L);
+  if (mrpc_is_killed(L)) return mrpc_limit_rethrow(L);
   lua_pushboolean(L, 0);
   lua_pushvalue(L, -2);
   return 2;

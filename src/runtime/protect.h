@@ -16,8 +16,6 @@ int mrpc_protect(mrpc_runtime *runtime, lua_CFunction fn, void *arg);
 /* Was the current task, or a finalizer, killed? Then nobody may catch what is
  * being thrown. */
 bool mrpc_is_killed(lua_State *L);
-/* Throws on when the current task was killed. stack: [error] -> [error] */
-void mrpc_rethrow_kill(lua_State *L);
 
 /* Replaces the global functions pcall and xpcall. May throw. */
 void mrpc_protect_open(lua_State *L);

@@ -209,12 +209,18 @@ int mrpc_task_tie(mrpc_task *task) {
 
 /* Running. */
 
-/* A C module has yielded around coroutine.yield; nobody would ever wake the
- * task. */
-MRPC_COLD static void end_stray(mrpc_task *task) {
-  mrpc_limit_kill(task, MRPC_INTERNAL_ERROR,
-                  "a C function yielded; use rpc.await to wait");
-  end(task, LUA_ERRRUN);
+/* A kill has left many pcalls at once; or a C module has yielded around
+ * coroutine.yield, and nobody would ever wake the task.
+ * stack: [...] -> [error value], the status of the coroutine */
+MRPC_COLD static int close_stray(mrpc_task *task) {
+  if (!task->killed)
+    mrpc_limit_kill(task, MRPC_INTERNAL_ERROR,
+                    "a C function yielded; use rpc.await to wait");
+  lua_resetthread(task->co);
+  lua_settop(task->co, 0);
+  lua_pushnil(task->co);
+  task->status = LUA_ERRRUN;
+  return LUA_OK;
 }
 
 void mrpc_task_run(mrpc_task *task, int nargs) {
@@ -230,16 +236,15 @@ void mrpc_task_run(mrpc_task *task, int nargs) {
   rt->slice = ++rt->slices ? rt->slices : ++rt->slices;
   rt->nesting++;
   int status = lua_resume(task->co, from, nargs, &nvalues);
+  if (status == LUA_YIELD && task->state == MRPC_TASK_RUNNING)
+    status = close_stray(task);
   rt->current = outer;
   rt->running = from;
   rt->pins = pins;
   rt->slice = slice;
   rt->nesting--;
   if (rt->alarmed && from) mrpc_limit_arm(from);
-  if (status != LUA_YIELD)
-    end(task, status);
-  else if (task->state == MRPC_TASK_RUNNING)
-    end_stray(task);
+  if (status != LUA_YIELD) end(task, status);
 }
 
 void mrpc_task_start(mrpc_task *task, int nargs) {

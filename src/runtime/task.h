@@ -83,6 +83,7 @@ struct mrpc_task {
   bool thrown;           /* once its kill has been thrown; */
   uint64_t grace;        /* and __close until then; */
   const lua_State *mute; /* and nothing in this coroutine */
+  unsigned rethrown;     /* pcalls that have thrown the kill on */
   int kill_code;         /* MRPC_SCRIPT_LIMIT, MRPC_SHUTTING_DOWN, ... */
   char kill_why[96];     /* for the log: "math.lua:3: ran longer than ..." */
 };

@@ -116,6 +116,11 @@ describe("limits of scripts:", function()
           coroutine.wrap(function() xpcall(function() while true do end end, function() end) end)()
         end
       end
+      function M.nesting()
+        local function f() pcall(f) f() end
+        f()
+      end
+      function M.nesting_within() coroutine.wrap(M.nesting)() end
       function M.greedy()
         local list = {}
         while true do list[#list + 1] = ("x"):rep(100000) .. #list end
@@ -134,7 +139,7 @@ describe("limits of scripts:", function()
 
   it("run time ends a handler, however it resists", function()
     local there = serve_scripts("handler = 0.3")
-    for _, name in ipairs { "endless", "stubborn", "deaf" } do
+    for _, name in ipairs { "endless", "stubborn", "deaf", "nesting", "nesting_within" } do
       assert.equal(-32053, there:failure(name).code)
       assert.equal(1, there:result("one"))
     end

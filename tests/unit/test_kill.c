@@ -41,6 +41,16 @@ static const char endless[] =
     "    end)()\n"
     "  end)()\n"
     "end\n"
+    "function M.in_pcalls()\n"
+    "  local x <close> = setmetatable({}, {__close = loop})\n"
+    "  local function f(n)\n"
+    "    if n == 0 then loop() end\n"
+    "    pcall(f, n - 1)\n"
+    "    f(n - 1)\n"
+    "  end\n"
+    "  f(400)\n"
+    "end\n"
+    "function M.in_pcalls_within() coroutine.wrap(M.in_pcalls)() end\n"
     "function M.in_tostring()\n"
     "  error(setmetatable({}, {__tostring = loop}))\n"
     "end\n"
@@ -85,10 +95,10 @@ static const char endless[] =
 /* Each look at the clock takes a millisecond, so that loops pass time. */
 static void test_kill(void) {
   static const char *const names[] = {
-      "loop",    "in_pcall", "in_xpcall",           "in_coroutine",
-      "in_wrap", "in_sort",  "in_sorted_coroutine", "short_coroutines",
-      "in_gsub", "in_close", "in_closes",           "in_tostring",
-      "in_load", "closed"};
+      "loop",    "in_pcall",  "in_xpcall",           "in_coroutine",
+      "in_wrap", "in_sort",   "in_sorted_coroutine", "short_coroutines",
+      "in_gsub", "in_close",  "in_closes",           "in_tostring",
+      "in_load", "in_pcalls", "in_pcalls_within",    "closed"};
   static script s;
   s.config.limits = &(mrpc_limits){.handler = 0.02};
   s.config.hook = true;
