@@ -23,6 +23,11 @@ static bool is_json_start(char c) {
   return c == '{' || c == '[';
 }
 
+/* No method of a request that a browser sends begins so. */
+static bool is_scalar_start(char c) {
+  return c && strchr("\"-0123456789tfn", c);
+}
+
 /* Does it begin as an object, or as an array of some? A log's "[info]" doesn't.
  */
 static bool is_message_start(const char *at, size_t len) {
@@ -52,7 +57,8 @@ static bool is_request_line(const char *at, size_t len) {
 static int open_line(mrpc_stream *s, char first) {
   bool is_first = !s->started;
   s->started = true;
-  if (is_first && (s->rules & MRPC_LINE_FIRST_JSON) && !is_json_start(first))
+  if (is_first && (s->rules & MRPC_LINE_FIRST_JSON) && !is_json_start(first) &&
+      !is_scalar_start(first))
     return mrpc_stream_fail(s, MRPC_EPROTO, "the first line isn't JSON");
   return MRPC_PARTIAL;
 }

@@ -13,7 +13,7 @@
  * into a socket. A pipe from a parent process needs neither; one from a child,
  * into which libraries of its own may print, is noisy. */
 enum {
-  MRPC_LINE_FIRST_JSON = 1, /* the first line begins with { or [ */
+  MRPC_LINE_FIRST_JSON = 1, /* the first line begins as JSON does */
   MRPC_LINE_NO_HTTP = 2,    /* no line looks like an HTTP request line */
   MRPC_LINE_GUARDED = 3,    /* both; what moonrpc.h's constructors use */
   MRPC_LINE_NOISY = 4,      /* lines that don't begin as messages do are none */

@@ -97,6 +97,11 @@ static void test_guard(void) {
           "a first line that isn't JSON");
   feed_is(&t, "\r\n x\n", "proto: the first line isn't JSON\n",
           "after blank ones, too");
+  feed_is(&t, "1\n", "message 1\n", "a number is JSON");
+  feed_is(&t, "\"x\"\n-1\n", "message \"x\"\nmessage -1\n", "and a string");
+  feed_is(&t, "null\n", "message null\n", "and a word");
+  feed_is(&t, "trace / HTTP/1.1\n", "proto: an HTTP request on a line socket\n",
+          "but no request");
   const char *why = "message {1}\nproto: an HTTP request on a line socket\n";
   feed_is(&t, "{1}\nPOST / HTTP/1.1\r\n{2}\n", why, "a request at any line");
   feed_is(&t, "{1}\npatch /x HTTP/1.0\n{2}\n", why, "with any method");
