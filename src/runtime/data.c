@@ -15,9 +15,17 @@
 
 #include "json/write.h"
 
-enum { MAX_DEPTH = 16, MAX_SECONDS = 2, HOOK_COUNT = 10000 };
+enum {
+  MAX_DEPTH = 16,
+  MAX_SECONDS = 2,
+  MAX_MIB = 64, /* of the state */
+  HOOK_COUNT = 10000
+};
 
 typedef struct walk {
+  const mrpc_mem *mem;
+  size_t held;  /* bytes of the state */
+  bool is_full; /* it wanted more than MAX_MIB */
   const char *path;
   mrpc_buf *out;
   char *error;
@@ -121,6 +129,21 @@ static void write_value(lua_State *L, walk *w, int depth) {
   }
 }
 
+/* The allocator of the state: a file that only grows would take the machine
+ * along before its time is over. */
+static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
+  walk *w = ud;
+  size_t had = ptr ? osize : 0;
+  size_t max = (size_t)MAX_MIB * 1024 * 1024;
+  if (nsize > had && (nsize > max || w->held - had > max - nsize)) {
+    w->is_full = true;
+    return NULL;
+  }
+  void *moved = w->mem->fn(w->mem->ud, ptr, osize, nsize);
+  if (moved || nsize == 0) w->held += nsize - had;
+  return moved;
+}
+
 static void open_libraries(lua_State *L) {
   static const luaL_Reg libraries[] = {
       {LUA_GNAME, luaopen_base},
@@ -135,6 +158,10 @@ static void open_libraries(lua_State *L) {
     luaL_requiref(L, l->name, l->func, 1);
     lua_pop(L, 1);
   }
+  lua_getglobal(L, LUA_OSLIBNAME);
+  lua_pushnil(L);
+  lua_setfield(L, -2, "exit"); /* it would look like a good end */
+  lua_pop(L, 1);
 }
 
 /* A file that never ends would be a program that never starts. Once it is late
@@ -180,9 +207,12 @@ static int run(lua_State *L) {
 }
 
 /* Lua has a chunk's file in front of its messages already. */
-static void tell(lua_State *L, walk *w) {
+static void tell(lua_State *L, walk *w, int status) {
   const char *text = lua_tostring(L, -1);
-  if (text)
+  if (status == LUA_ERRMEM && w->is_full)
+    snprintf(w->error, w->size, "%s: it took more than %d MiB", w->path,
+             MAX_MIB);
+  else if (text)
     snprintf(w->error, w->size, "%s", text);
   else
     snprintf(w->error, w->size, "%s: it raised no message", w->path);
@@ -191,15 +221,16 @@ static void tell(lua_State *L, walk *w) {
 
 int mrpc_data_read(const mrpc_mem *mem, const char *path, mrpc_buf *json,
                    char *error, size_t size) {
-  walk w = {.path = path, .out = json, .error = error, .size = size};
+  walk w = {
+      .mem = mem, .path = path, .out = json, .error = error, .size = size};
   error[0] = '\0';
-  lua_State *L = lua_newstate(mem->fn, mem->ud);
+  lua_State *L = lua_newstate(allocate, &w);
   if (!L) return MRPC_ENOMEM;
   lua_pushcfunction(L, run);
   lua_pushlightuserdata(L, &w);
   int status = lua_pcall(L, 1, 0, 0);
-  if (status != LUA_OK) tell(L, &w);
-  if (status == LUA_ERRMEM) w.result = MRPC_ENOMEM;
+  if (status != LUA_OK) tell(L, &w, status);
+  if (status == LUA_ERRMEM && !w.is_full) w.result = MRPC_ENOMEM;
   lua_close(L);
   return w.result ? w.result : json->err;
 }

@@ -155,6 +155,10 @@ static void test_faults(void) {
           ": limits.wait: a number isn't finite");
   refuses("while true do pcall(function() while true do end end) end",
           MRPC_ESCRIPT, ":1: it ran longer than 2 s");
+  refuses("local t = {} while true do t[#t + 1] = ('x'):rep(1e6) .. #t end",
+          MRPC_ESCRIPT, ": it took more than 64 MiB");
+  refuses("return ('x'):rep(1e9)", MRPC_ESCRIPT, ": it took more than 64 MiB");
+  refuses("os.exit(0)", MRPC_ESCRIPT, ":1: attempt to call a nil value");
   refuses("local t = {} t.http = t return t", MRPC_EINVAL, "too deep");
   refuses("return { modus = 'dev' }", MRPC_EINVAL, "nearest is \"mode\"");
   refuses("return { frobnicate = 1 }", MRPC_EINVAL,
