@@ -271,12 +271,14 @@ static int take_value(lua_State *L) {
   bool is_empty = lua_isnoneornil(file->task->co, 1);
   push_value(L, file->task->co);
   if (!file->node->is_private && !file->epoch) {
+    const mrpc_faults *faults = faults_of(file);
+    size_t before = faults->count;
     lua_pushvalue(L, -1);
     if (is_empty)
       lua_pop(L, 1);
     else
       mrpc_methods_collect(L, file, faults_of(file));
-    doubt(L, file, is_empty);
+    if (faults->count == before) doubt(L, file, is_empty);
   }
   file->value = luaL_ref(L, LUA_REGISTRYINDEX);
   return 0;

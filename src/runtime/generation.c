@@ -9,6 +9,7 @@
  * Retiring runs script code (__close), so it comes when all is in place. */
 #include "runtime/generation.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/chunk.h"
@@ -136,10 +137,12 @@ static mrpc_file *find_survivor(const mrpc_tree_node *node) {
 static void note_clash(mrpc_loader *loader, const mrpc_lua_method *method,
                        const mrpc_lua_method *other) {
   mrpc_faults *faults = &loader->faults[loader->noting];
+  char line[16] = ""; /* a C function has none */
+  if (other && other->line > 0) snprintf(line, sizeof line, ":%d", other->line);
   if (other)
     mrpc_faults_add(faults, method->owner->path, method->line,
-                    "'%s' is defined in %s:%d too", method->base.name,
-                    other->owner->path, other->line);
+                    "'%s' is defined in %s%s too", method->base.name,
+                    other->owner->path, line);
   else
     mrpc_faults_add(faults, method->owner->path, method->line,
                     "'%s' is defined by the host too", method->base.name);

@@ -32,6 +32,19 @@ describe("moonrpc check", function()
     assert.equal(4, select(2, out:gsub("\n", "")), out)
   end)
 
+  it("warns of no file that has a fault already", function()
+    local code, out = run("check", files.temp { ["rpc/x.lua"] = "return { f = function() end }" })
+    assert.equal(1, code)
+    assert.equal("rpc/x.lua:1: names that begin with 'rpc.' belong to the host\n", out)
+  end)
+
+  it("tells of clashes without lines where functions of C have none", function()
+    local _, out = run("check", files.temp {
+      ["a.lua"] = "return { b = { c = print } }", ["a/b.lua"] = "return { c = print }",
+    })
+    assert.equal("a/b.lua: 'a.b.c' is defined in a.lua too\n", out)
+  end)
+
   it("tells the line of a wrong value and of a connection that fails", function()
     local code, out = run("check", files.temp {
       ["a.lua"] = "local x = 1\nreturn 5\n",
