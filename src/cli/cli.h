@@ -34,6 +34,9 @@ extern const command cli_serve, cli_call, cli_listen, cli_bench, cli_check,
 /* Lets the process have as many descriptors as the system allows, and tells
  * how many. */
 uint64_t cli_raise_file_limit(void);
+/* What has been printed goes out. `code`, or EXIT_FAULT instead of EXIT_DONE,
+ * with a word on stderr, when not all could be written to who still reads. */
+int cli_finish(int code);
 
 /* options.c. */
 

@@ -52,10 +52,22 @@ static int help(int argc, char **argv) {
   return EXIT_DONE;
 }
 
+static volatile sig_atomic_t pipe_broke;
+
 /* A handler rather than SIG_IGN: that would be inherited by the programs that
  * scripts start. */
 static void on_pipe(int number) {
   (void)number;
+  pipe_broke = 1;
+}
+
+/* Who has closed the pipe has had enough; a full disk must not look like
+ * success. */
+int cli_finish(int code) {
+  bool is_written = !fflush(stdout) && !ferror(stdout);
+  if (is_written || pipe_broke) return code;
+  fputs("moonrpc: the output can't be written\n", stderr);
+  return code == EXIT_DONE ? EXIT_FAULT : code;
 }
 
 /* A descriptor 0, 1 or 2 that is closed would be given to a socket, and what is
@@ -80,11 +92,14 @@ int main(int argc, char **argv) {
   fill_standard();
   struct sigaction action = {.sa_handler = on_pipe, .sa_flags = SA_RESTART};
   sigaction(SIGPIPE, &action, NULL);
-  if (found) return found->run(found, argc - 1, argv + 1);
-  if (cli_is_help(name) || !strcmp(name, "help")) return help(argc, argv);
+  if (found == &cli_serve) /* what its scripts print is their own */
+    return found->run(found, argc - 1, argv + 1);
+  if (found) return cli_finish(found->run(found, argc - 1, argv + 1));
+  if (cli_is_help(name) || !strcmp(name, "help"))
+    return cli_finish(help(argc, argv));
   if (!strcmp(name, "--version")) {
     printf("moonrpc %s\n", MRPC_VERSION);
-    return EXIT_DONE;
+    return cli_finish(EXIT_DONE);
   }
   if (argc > 1) return fail_unknown(name);
   show_help(stderr);

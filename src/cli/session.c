@@ -84,10 +84,7 @@ void session_close(session *s, bool in_haste, int code) {
   is_closing = 1;
   session_alarm(0);
   signalled = NULL;
-  if (in_haste && strncmp(s->url, "exec", 4) != 0) {
-    fflush(stdout);
-    _exit(code);
-  }
+  if (in_haste && strncmp(s->url, "exec", 4) != 0) _exit(cli_finish(code));
   mrpc_host_free(s->host);
   mrpc_env_free(s->env);
 }

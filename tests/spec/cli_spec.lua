@@ -257,6 +257,14 @@ describe("moonrpc", function()
     assert.matches("%d+%.%d+%.%d+", out)
   end)
 
+  it("exits with 1 when what it prints can't be written, and says so", function()
+    for _, args in ipairs { "methods " .. METHODS, "check " .. METHODS, "--version" } do
+      local pipe = io.popen(("%s %s 2>&1 >/dev/full"):format(program.path, args))
+      assert.equal("moonrpc: the output can't be written\n", pipe:read("a"))
+      assert.equal(1, select(3, pipe:close()))
+    end
+  end)
+
   it("exits with 2 for what it doesn't understand, on stderr", function()
     for _, args in ipairs {
       {}, { "dance" }, { "--nope" }, { "serve" }, { "serve", METHODS, "--nope" },
