@@ -76,6 +76,7 @@ static void push_fields(lua_State *L) {
 /* rpc.log.info(text, fields); the upvalue is the level. */
 static int log_text(lua_State *L) {
   int level = (int)lua_tointeger(L, lua_upvalueindex(1));
+  luaL_checkany(L, 1);
   if (!mrpc_log_wants(mrpc_runtime_of(L)->env, level)) return 0;
   luaL_tolstring(L, 1, NULL);
   lua_replace(L, 1);

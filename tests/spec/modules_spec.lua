@@ -96,6 +96,19 @@ describe("the rest of the table rpc", function()
     gives(there, "true", "now")
   end)
 
+  it("survives calls of all its functions without arguments", function()
+    local there = serve { ["init.lua"] = [[
+      local function each(list)
+        for name, f in pairs(list) do
+          if type(f) == "function" and name ~= "exit" then pcall(f) end
+          if type(f) == "table" then each(f) end
+        end
+      end
+      return { each = function() each(rpc) end, one = function() return 1 end }]] }
+    there:result("each")
+    assert.equal(1, there:result("one"))
+  end)
+
   it("takes print into the log", function()
     local there, self = serve { ["p.lua"] = "return function() print('printed', 1) end" }
     there:call("p")
