@@ -19,6 +19,9 @@ typedef struct mrpc_message {
   uint64_t token;
 } mrpc_message;
 
+/* Room for what a framing explains. */
+enum { MRPC_REASON_SIZE = 320 };
+
 /* What became of a message, for framings that show it (HTTP by status). */
 typedef enum mrpc_outcome {
   MRPC_OUTCOME_ANSWERED, /* any JSON-RPC reply, an error included: 200 */
@@ -98,6 +101,12 @@ typedef struct mrpc_framing_vt {
    * NULL where there are none. To be asked for while its message is valid, or
    * copied. May be NULL. */
   const mrpc_header_field *(*headers)(const mrpc_framing *f);
+  /* Adds header fields of ours, whole lines each with its CRLF, to all that it
+   * will ask, before it was given anything. MRPC_ENOMEM. NULL: it has none. */
+  int (*add_headers)(mrpc_framing *f, const char *lines, size_t len);
+  /* Writes why the conversation can't go on, for people, with what the other
+   * side said of that; "" when nothing is known. NULL: f->error says it all. */
+  void (*explain)(const mrpc_framing *f, char *text, size_t size);
 
   void (*free)(mrpc_framing *f);
 } mrpc_framing_vt;

@@ -3,16 +3,12 @@
  * Connections that we open: an address becomes a stream, its framing and a
  * peer whose calls both sides may make. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "framing/stream.h"
 #include "host/endpoint.h"
-#include "http/client.h"
 #include "transport/child.h"
 #include "transport/stream.h"
-
-enum { NORMAL = 1000, GOING_AWAY = 1001 }; /* RFC 6455 section 7.4.1 */
 
 typedef struct client {
   mrpc_host *host;
@@ -55,10 +51,8 @@ static int make_framing(client *c, mrpc_framing **out) {
 }
 
 static int add_header(const client *c, mrpc_framing *f) {
-  if (!c->header || !mrpc_url_is_http(&c->url)) return MRPC_OK;
-  return mrpc_url_is_ws(&c->url)
-             ? mrpc_ws_client_add(f, c->header, strlen(c->header))
-             : mrpc_http_client_add(f, c->header, strlen(c->header));
+  if (!c->header || !f->vt->add_headers) return MRPC_OK;
+  return f->vt->add_headers(f, c->header, strlen(c->header));
 }
 
 static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
@@ -73,52 +67,14 @@ static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
   return rc;
 }
 
-/* Servers like to say the status again. */
-static const char *without_status(const char *said, int status) {
-  char *end;
-  return strtol(said, &end, 10) == status && *end == ' ' ? end + 1 : said;
-}
-
-/* The server has closed the connection in good order: did it say why? */
-static bool explain_farewell(const client *c, const mrpc_framing *f) {
-  static const char what[] = "the server has closed the connection";
-  char reason[128], number[24] = "";
-  int code = 0;
-  const char *said =
-      mrpc_url_is_ws(&c->url) ? mrpc_ws_client_farewell(f, &code) : "";
-  if (!code || (!*said && code <= GOING_AWAY)) return false;
-  snprintf(reason, sizeof reason, "%s", said);
-  for (char *at = reason; *at; at++)
-    if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
-  if (code != NORMAL) snprintf(number, sizeof number, " (code %d)", code);
-  mrpc_host_fail(c->host, MRPC_OK, "%s: %s%s%s%s", c->url.text, what,
-                 *said ? ": " : "", reason, number);
-  return true;
-}
-
-/* Leaves what was wrong with the connection in the host's error. */
+/* Leaves why the connection ended in the host's error. */
 static void explain(const client *c, const mrpc_conn *conn) {
-  const mrpc_framing *f = mrpc_peer_framing(conn->peer);
-  const char *url = c->url.text, *said = "";
-  int status = 0;
-  if (mrpc_url_is_ws(&c->url)) {
-    status = mrpc_ws_client_status(f);
-    said = mrpc_ws_client_said(f);
-  } else if (mrpc_url_is_http(&c->url)) {
-    status = mrpc_http_client_status(f);
-    said = mrpc_http_client_said(f);
-  }
-  bool is_child = c->url.kind == MRPC_URL_EXEC;
-  if (explain_farewell(c, f)) return;
-  if (!f->error && is_child && *mrpc_child_end(conn))
-    mrpc_host_fail(c->host, MRPC_OK, "%s: %s", url, mrpc_child_end(conn));
-  else if (!f->error)
-    mrpc_host_fail(c->host, MRPC_OK, "%s", "");
-  else if (status >= 300)
-    mrpc_host_fail(c->host, MRPC_OK, "%s: %s, status %d%s%s", url, f->error,
-                   status, *said ? ": " : "", without_status(said, status));
-  else
-    mrpc_host_fail(c->host, MRPC_OK, "%s: %s", url, f->error);
+  char text[MRPC_REASON_SIZE];
+  const char *why = text;
+  mrpc_peer_reason(conn->peer, text, sizeof text);
+  if (!*why && c->url.kind == MRPC_URL_EXEC) why = mrpc_child_end(conn);
+  mrpc_host_fail(c->host, MRPC_OK, "%s%s%s", *why ? c->url.text : "",
+                 *why ? ": " : "", why);
 }
 
 /* A server takes a mere end for one who still reads: it is reset, so that it

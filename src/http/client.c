@@ -10,12 +10,10 @@
 #include <llhttp.h>
 
 #include "http/piece.h"
+#include "http/refusal.h"
 #include "http/scan.h"
 
-enum {
-  KEEP = 1024, /* bytes of a buffer that an idle connection keeps */
-  SAID = 200   /* of what a refusing server says; more isn't shown */
-};
+enum { KEEP = 1024 }; /* bytes of a buffer that an idle connection keeps */
 
 typedef enum phase { IDLE, HEAD, BODY } phase;
 
@@ -40,7 +38,7 @@ typedef struct client {
   uint64_t deadline; /* for what is incomplete; UINT64_MAX: nothing is */
   mrpc_piece head;
   mrpc_piece body;
-  char said[SAID]; /* the first line of a refusal's body */
+  mrpc_refusal refusal;
 } client;
 
 static int step(client *c, const char **at, const char *end, mrpc_message *msg);
@@ -165,19 +163,6 @@ static bool looks_like_json(const client *c) {
   return at < end && (*at == '{' || *at == '[');
 }
 
-/* The server has refused the request. A page is for browsers; of a text the
- * first line is kept, fit for any terminal. */
-static int fail_refused(client *c) {
-  const char *body = mrpc_piece_bytes(&c->body);
-  size_t len = 0;
-  if (c->body.len && *body != '<')
-    while (len < c->body.len && len + 1 < SAID && (body[len] & 0xe0)) len++;
-  for (size_t i = 0; i < len; i++)
-    c->said[i] = (unsigned char)body[i] < 0x7f ? body[i] : '?';
-  c->said[len] = '\0';
-  return fail(c, MRPC_EPROTO, "the server refused the request");
-}
-
 /* The body is complete. */
 static int end_answer(client *c, mrpc_message *msg) {
   c->phase = IDLE;
@@ -191,7 +176,11 @@ static int end_answer(client *c, mrpc_message *msg) {
   bool is_fine = c->status < 300;
   if (c->body.len == 0 && is_fine) return MRPC_PARTIAL;
   bool is_json = c->body.len && (c->is_json || looks_like_json(c));
-  if (!is_json && !is_fine) return fail_refused(c);
+  if (!is_json && !is_fine) {
+    mrpc_refusal_keep(&c->refusal, c->status, mrpc_piece_bytes(&c->body),
+                      c->body.len);
+    return fail(c, MRPC_EPROTO, "the server refused the request");
+  }
   if (!is_json) return fail(c, MRPC_EPROTO, "the answer isn't JSON");
   *msg = (mrpc_message){
       .bytes = mrpc_piece_bytes(&c->body), .len = c->body.len, .token = 0};
@@ -258,12 +247,25 @@ static void drain(mrpc_framing *f) {
   if (f->owed == 0) f->closing = true;
 }
 
-int mrpc_http_client_status(const mrpc_framing *f) {
-  return ((const client *)f)->status;
+/* Behind the request line. */
+static int add_headers(mrpc_framing *f, const char *lines, size_t len) {
+  client *c = (client *)f;
+  const mrpc_mem *mem = &f->env->mem;
+  const char *end = memchr(c->request, '\n', c->request_len);
+  size_t at = (size_t)(end - c->request) + 1;
+  char *request = mrpc_mem_resize(mem, NULL, 0, c->request_len + len);
+  if (!request) return MRPC_ENOMEM;
+  memcpy(request, c->request, at);
+  memcpy(request + at, lines, len);
+  memcpy(request + at + len, c->request + at, c->request_len - at);
+  mrpc_mem_free(mem, c->request, c->request_len);
+  c->request = request;
+  c->request_len += len;
+  return MRPC_OK;
 }
 
-const char *mrpc_http_client_said(const mrpc_framing *f) {
-  return ((const client *)f)->said;
+static void explain(const mrpc_framing *f, char *text, size_t size) {
+  mrpc_refusal_explain(&((const client *)f)->refusal, f->error, text, size);
 }
 
 static void free_client(mrpc_framing *f) {
@@ -289,6 +291,8 @@ static const mrpc_framing_vt table = {
     .deadline = deadline,
     .tick = tick,
     .drain = drain,
+    .add_headers = add_headers,
+    .explain = explain,
     .free = free_client,
 };
 
@@ -296,6 +300,10 @@ static bool is_printable(const char *text) {
   for (; *text; text++)
     if (*text <= ' ' || *text > '~') return false;
   return true;
+}
+
+bool mrpc_client_is_target(const char *host, const char *path) {
+  return is_printable(host) && is_printable(path) && *path == '/';
 }
 
 /* What all requests begin with, in memory of its exact size. */
@@ -320,23 +328,6 @@ static int make_request(client *c, const char *host, const char *path) {
   return c->request ? MRPC_OK : MRPC_ENOMEM;
 }
 
-/* Behind the request line. */
-int mrpc_http_client_add(mrpc_framing *f, const char *lines, size_t len) {
-  client *c = (client *)f;
-  const mrpc_mem *mem = &f->env->mem;
-  const char *end = memchr(c->request, '\n', c->request_len);
-  size_t at = (size_t)(end - c->request) + 1;
-  char *request = mrpc_mem_resize(mem, NULL, 0, c->request_len + len);
-  if (!request) return MRPC_ENOMEM;
-  memcpy(request, c->request, at);
-  memcpy(request + at, lines, len);
-  memcpy(request + at + len, c->request + at, c->request_len - at);
-  mrpc_mem_free(mem, c->request, c->request_len);
-  c->request = request;
-  c->request_len += len;
-  return MRPC_OK;
-}
-
 static void set_limits(client *c, const mrpc_limits *given) {
   mrpc_limits limits = given ? *given : (mrpc_limits){0};
   mrpc_limits_init(&limits);
@@ -350,8 +341,7 @@ static void set_limits(client *c, const mrpc_limits *given) {
 int mrpc_framing_http_client(mrpc_env *env, const mrpc_limits *limits,
                              const char *host, const char *path,
                              mrpc_framing **out) {
-  if (!is_printable(host) || !is_printable(path) || *path != '/')
-    return MRPC_EINVAL;
+  if (!mrpc_client_is_target(host, path)) return MRPC_EINVAL;
   client *c = mrpc_mem_new(&env->mem, sizeof *c);
   if (!c) return MRPC_ENOMEM;
   c->base.vt = &table;

@@ -10,9 +10,9 @@
  * no look at the clock. */
 #include "http/websocket.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "http/client.h"
 #include "http/sha1.h"
 
 /* RFC 6455 section 10.3: the keys can't be foretold by who chooses what we
@@ -140,10 +140,22 @@ static void close_with(mrpc_framing *f, const char *reason) {
   part(w, MRPC_WS_NORMAL);
 }
 
-const char *mrpc_ws_client_farewell(const mrpc_framing *f, int *code) {
+/* Its Close has a code, and a reason that isn't ended by a NUL. An end in good
+ * order and without a reason needs no words. */
+static void explain(const mrpc_framing *f, char *text, size_t size) {
   const mrpc_websocket *w = (const mrpc_websocket *)f;
-  *code = f->vt == &mrpc_websocket_vt ? w->heard : 0;
-  return *code ? w->control + 2 : "";
+  char number[24] = "";
+  const char *said = w->heard ? w->control + 2 : "";
+  if (!w->heard || (!*said && w->heard <= MRPC_WS_GOING_AWAY)) {
+    snprintf(text, size, "%s", f->error ? f->error : "");
+    return;
+  }
+  if (w->heard != MRPC_WS_NORMAL)
+    snprintf(number, sizeof number, " (code %d)", w->heard);
+  snprintf(text, size, "the %s has closed the connection%s%s%s",
+           w->mask ? "server" : "client", *said ? ": " : "", said, number);
+  for (char *at = text; *at; at++)
+    if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
 }
 
 /* Time. */
@@ -215,6 +227,7 @@ const mrpc_framing_vt mrpc_websocket_vt = {
     .drain = drain,
     .close = close_with,
     .headers = headers,
+    .explain = explain,
     .free = mrpc_websocket_free,
 };
 

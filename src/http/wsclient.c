@@ -10,11 +10,10 @@
 
 #include "base/random.h"
 #include "http/client.h"
+#include "http/refusal.h"
 #include "http/scan.h"
 #include "http/sha1.h"
 #include "http/websocket.h"
-
-enum { SAID = 200 }; /* of what a refusing server says; more isn't shown */
 
 typedef struct opening {
   mrpc_framing base;
@@ -22,10 +21,9 @@ typedef struct opening {
   const char *const *protocols;
   mrpc_buf head;     /* of the answer, so far */
   int failed;        /* sticky result, or MRPC_OK */
-  int status;        /* of the answer */
   uint64_t deadline; /* for it */
   char key[MRPC_WS_KEY_LEN + 1];
-  char said[SAID]; /* the first line of a refusal's body */
+  mrpc_refusal refusal;
 } opening;
 
 /* What the answer's fields say. */
@@ -110,18 +108,6 @@ static int read_status(mrpc_text line) {
   return status;
 }
 
-/* Of a refusal's text the first line is kept, fit for any terminal; a page is
- * for browsers. */
-static int refused(opening *o, const char *body, size_t most) {
-  size_t len = 0;
-  if (most && *body != '<')
-    while (len < most && len + 1 < SAID && (body[len] & 0xe0)) len++;
-  for (size_t i = 0; i < len; i++)
-    o->said[i] = (unsigned char)body[i] < 0x7f ? body[i] : '?';
-  o->said[len] = '\0';
-  return fail(o, MRPC_EPROTO, "the server refused the upgrade");
-}
-
 /* Hands over: what was pushed so far stands behind the request. */
 static int agree(opening *o) {
   mrpc_websocket *w = o->frames;
@@ -152,9 +138,12 @@ static int recv(mrpc_framing *f, const char *bytes, size_t len,
   if (!is_whole) return MRPC_PARTIAL;
   mrpc_text block = {o->head.data, o->head.len};
   mrpc_http_next_line(&block, &line);
-  o->status = read_status(line);
-  if (!o->status) return fail(o, MRPC_EPROTO, "the answer isn't HTTP/1.1");
-  if (o->status != 101) return refused(o, bytes + *consumed, len - *consumed);
+  int status = read_status(line);
+  if (!status) return fail(o, MRPC_EPROTO, "the answer isn't HTTP/1.1");
+  if (status != 101) {
+    mrpc_refusal_keep(&o->refusal, status, bytes + *consumed, len - *consumed);
+    return fail(o, MRPC_EPROTO, "the server refused the upgrade");
+  }
   const char *wrong = check(o, block);
   return wrong ? fail(o, MRPC_EPROTO, wrong) : agree(o);
 }
@@ -191,6 +180,18 @@ static void drain(mrpc_framing *f) {
   f->closing = true;
 }
 
+/* Before the empty line. */
+static int add_headers(mrpc_framing *f, const char *lines, size_t len) {
+  mrpc_buf_truncate(&f->out, f->out.len - 2);
+  mrpc_buf_add(&f->out, lines, len);
+  mrpc_buf_lit(&f->out, "\r\n");
+  return f->out.err ? MRPC_ENOMEM : MRPC_OK;
+}
+
+static void explain(const mrpc_framing *f, char *text, size_t size) {
+  mrpc_refusal_explain(&((const opening *)f)->refusal, f->error, text, size);
+}
+
 static void free_opening(mrpc_framing *f) {
   if (!f) return;
   opening *o = (opening *)f;
@@ -213,22 +214,10 @@ static const mrpc_framing_vt table = {
     .deadline = deadline,
     .tick = tick,
     .drain = drain,
+    .add_headers = add_headers,
+    .explain = explain,
     .free = free_opening,
 };
-
-int mrpc_ws_client_status(const mrpc_framing *f) {
-  return f->vt == &table ? ((const opening *)f)->status : 0;
-}
-
-const char *mrpc_ws_client_said(const mrpc_framing *f) {
-  return f->vt == &table ? ((const opening *)f)->said : "";
-}
-
-static bool is_printable(const char *text) {
-  for (; *text; text++)
-    if (*text <= ' ' || *text > '~') return false;
-  return true;
-}
 
 static int write_request(opening *o, const char *host, const char *path) {
   mrpc_buf *out = &o->base.out;
@@ -254,14 +243,6 @@ static int write_request(opening *o, const char *host, const char *path) {
   return out->err ? MRPC_ENOMEM : MRPC_OK;
 }
 
-/* Before the empty line. */
-int mrpc_ws_client_add(mrpc_framing *f, const char *lines, size_t len) {
-  mrpc_buf_truncate(&f->out, f->out.len - 2);
-  mrpc_buf_add(&f->out, lines, len);
-  mrpc_buf_lit(&f->out, "\r\n");
-  return f->out.err ? MRPC_ENOMEM : MRPC_OK;
-}
-
 static int make_frames(opening *o, const mrpc_limits *limits) {
   mrpc_env *env = o->base.env;
   int rc = mrpc_websocket_new(env, limits, NULL, &o->frames);
@@ -277,8 +258,7 @@ int mrpc_framing_ws_client(mrpc_env *env, const mrpc_limits *given,
                            const char *const *subprotocols,
                            mrpc_framing **out) {
   mrpc_limits limits = given ? *given : (mrpc_limits){0};
-  if (!is_printable(host) || !is_printable(path) || *path != '/')
-    return MRPC_EINVAL;
+  if (!mrpc_client_is_target(host, path)) return MRPC_EINVAL;
   opening *o = mrpc_mem_new(&env->mem, sizeof *o);
   if (!o) return MRPC_ENOMEM;
   mrpc_limits_init(&limits);

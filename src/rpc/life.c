@@ -9,6 +9,7 @@
  * A notification that HTTP has answered is no part of the conversation any
  * more: it goes on, and the peer with it, until it has ended. */
 #include <assert.h>
+#include <stdio.h>
 
 #include "rpc/batch.h"
 #include "rpc/pending.h"
@@ -233,6 +234,14 @@ double mrpc_peer_half_closed(const mrpc_peer *peer) {
 
 mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer) {
   return peer->framing;
+}
+
+void mrpc_peer_reason(const mrpc_peer *peer, char *text, size_t size) {
+  const mrpc_framing *f = peer->framing;
+  if (f->vt->explain)
+    f->vt->explain(f, text, size);
+  else
+    snprintf(text, size, "%s", f->error ? f->error : "");
 }
 
 int mrpc_peer_warn_level(mrpc_peer *peer, mrpc_warning kind) {

@@ -27,6 +27,9 @@ uint64_t mrpc_peer_id(const mrpc_peer *peer); /* unique in its dispatch */
 mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer);
 /* As mrpc_peer_drop, and what that lets go on is cancelled too. */
 void mrpc_peer_abandon(mrpc_peer *peer);
+/* Writes why the conversation can't go on, as far as its framing knows; "" when
+ * it doesn't. MRPC_REASON_SIZE bytes are enough. */
+void mrpc_peer_reason(const mrpc_peer *peer, char *text, size_t size);
 /* Seconds for answers after the end of its sending: limits.half_closed. */
 double mrpc_peer_half_closed(const mrpc_peer *peer);
 /* Can a message of our own be sent to it now? */

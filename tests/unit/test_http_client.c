@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * HTTP, client side: src/http/client.c. Three requests wait for answers. */
-#include "http/client.h"
 
 #include "feed.h"
 #include "oom.h"
@@ -106,7 +105,9 @@ static void test_failures(void) {
           "one answer too many");
   feed_open(&t);
   feed_piece(&t, "HTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\nx", 39);
-  ok(mrpc_http_client_status(t.f) == 404, "the status can be asked for");
+  char why[MRPC_REASON_SIZE];
+  t.f->vt->explain(t.f, why, sizeof why);
+  is_str(why, "the server refused the request, status 404: x", "it explains");
   ok(!t.f->vt->can_push(t.f), "nothing can be pushed any more");
   free(feed_close(&t));
 }
