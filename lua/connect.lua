@@ -113,7 +113,7 @@ function Client:call(method, params, options)
     if ok then return result end
     if not reason then raise(result, 2) end
   end
-  queue.raise_gone(state.ended and state.reason or reason)
+  dial.raise_gone(state.ended and state.reason or reason)
 end
 
 function Client:notify(method, params, options)
@@ -123,7 +123,7 @@ function Client:notify(method, params, options)
   local deadline = deadline_of(state, options)
   local ok, err, reason = state.kind.use(state, deadline, state.kind.notify, method, params,
     deadline)
-  if reason then queue.raise_gone(state.ended and state.reason or reason) end
+  if reason then dial.raise_gone(state.ended and state.reason or reason) end
   if not ok then raise(err, 2) end
 end
 
@@ -233,7 +233,7 @@ function rpc.connect(url, options)
   if not ok then
     finish(state, why)
     if is_bad then error(why, 2) end
-    queue.raise_gone(why)
+    dial.raise_gone(why)
   end
   return client
 end

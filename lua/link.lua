@@ -9,27 +9,37 @@ local M = {}
 
 -- Without the address, which those who read it know.
 local function without_address(reason, url)
-  if reason and reason:sub(1, #url + 2) == url .. ": " then reason = reason:sub(#url + 3) end
-  return reason and (reason:gsub("^the server has closed the connection: ", ""))
+  return reason:sub(1, #url + 2) == url .. ": " and reason:sub(#url + 3) or reason
+end
+
+local function note_reason(link, reason)
+  link.reason = reason ~= "" and without_address(reason, link.url) or "the connection was closed"
+end
+
+-- Why a link can't be used any more. Its end comes later than that, as long as
+-- a server may still be sending.
+function M.reason(link)
+  if not link.reason then note_reason(link, dial.reason(link.raw)) end
+  return link.reason
 end
 
 -- Makes a connection: a link, or nil, why not, and whether the address is to
 -- blame. `on_end(state, link, reason)` hears of its end. A link holds its
 -- client weakly.
 function M.open(state, on_end)
-  local link = {}
+  local link = { url = state.url, since = rpc.now() }
   local raw, why, is_bad = dial.open(state.url, state.options.connect_timeout, function(reason)
     link.ended = true
-    link.reason = without_address(reason ~= "" and reason or "the connection was closed", link.url)
+    note_reason(link, reason)
     local state_now = link.state and link.state[1]
     if state_now then on_end(state_now, link) end
   end, state.header)
   if not raw then return nil, is_bad and why or without_address(why, state.url), is_bad end
-  link.raw, link.url, link.since = raw, state.url, rpc.now()
+  link.raw = raw
   link.state = setmetatable({ state }, { __mode = "v" })
   if state.ended or link.ended then
     raw:close()
-    return nil, link.reason or "the connection was closed"
+    return nil, M.reason(link)
   end
   return link
 end
@@ -127,11 +137,11 @@ end
 -- The link when it can be called; waits for it, or raises.
 local function connected(state, deadline)
   while true do
-    if state.ended then queue.raise_gone(state.reason) end
+    if state.ended then dial.raise_gone(state.reason) end
     local link = state.link
     if link and dial.usable(link.raw) then return link end
     if link then
-      link.reason = "the connection was closed"
+      M.reason(link)
       link.raw:close()
       lost(state, link)
     end
@@ -170,7 +180,7 @@ function M.use(state, deadline, fn, ...)
   local ok, result = pcall(fn, link.raw, ...)
   if ok then return true, result end
   if not queue.is_gone(result) or dial.usable(link.raw) then return false, result end
-  return false, result, link.reason or ""
+  return false, result, M.reason(link)
 end
 
 function M.notify(raw, method, params)

@@ -168,13 +168,13 @@ end }
 
 local function take(use, deadline, is_call)
   local state = use.state
-  if state.ended then queue.raise_gone(state.reason) end
+  if state.ended then dial.raise_gone(state.reason) end
   use.holds = wake_idle(state, is_call)
   if use.holds then return end
   queue.wait_in(use, state.waiting, deadline, function() open_more(state) end)
   if state.ended then
     use.holds = nil
-    queue.raise_gone(state.reason)
+    dial.raise_gone(state.reason)
   end
 end
 
@@ -206,7 +206,7 @@ function M.use(state, deadline, fn, ...)
     return true, result
   end
   if not queue.is_gone(result) or dial.usable(link.raw) then return false, result end
-  local reason = link.reason or "the connection was closed"
+  local reason = link_of.reason(link)
   count_failure(state, link.failures)
   if not state.options.reconnect then state:finish(reason) end
   return false, result, reason

@@ -7,13 +7,6 @@ local M = {}
 
 -- Errors. Their codes are the embedder's to choose.
 
-function M.raise_gone(reason)
-  local _, gone = dial.constants()
-  local text = "The peer went away"
-  if reason and reason ~= "" then text = text .. ": " .. reason end
-  dial.raise(gone, text)
-end
-
 local function raise_late(place)
   local timed_out = dial.constants()
   local reason = place.why and place.why()

@@ -25,6 +25,18 @@ enum { SCRATCH_KEEP = 1 << 16 };
 static const char no_memory[] = "not enough memory";
 static const char bad_name[] = "a method's name must be valid UTF-8";
 
+void mrpc_ask_push_reason(lua_State *L, const mrpc_peer *peer) {
+  char why[MRPC_REASON_SIZE] = "";
+  if (peer) mrpc_peer_reason(peer, why, sizeof why);
+  lua_pushstring(L, why);
+}
+
+/* Never returns. */
+static int raise_gone(lua_State *L, const mrpc_peer *peer) {
+  mrpc_ask_push_reason(L, peer);
+  return mrpc_error_raise_gone(L, lua_tostring(L, -1));
+}
+
 /* Arguments. */
 
 mrpc_lua_peer *mrpc_lua_peer_check_usable(lua_State *L, int index) {
@@ -33,7 +45,7 @@ mrpc_lua_peer *mrpc_lua_peer_check_usable(lua_State *L, int index) {
     luaL_error(L,
                "http can't carry calls to the caller; use a WebSocket, TCP, a "
                "Unix socket or stdio");
-  if (mrpc_lua_peer_is_closed(p)) mrpc_error_raise_gone(L);
+  if (mrpc_lua_peer_is_closed(p)) raise_gone(L, p->peer);
   return p;
 }
 
@@ -120,11 +132,11 @@ const mrpc_buf *mrpc_message_write(lua_State *L, int index) {
 }
 
 /* It could not be sent. Never returns. */
-static int raise_unsent(lua_State *L, int rc) {
+static int raise_unsent(lua_State *L, const mrpc_peer *peer, int rc) {
   const mrpc_runtime *rt = mrpc_runtime_of(L);
   switch (rc) {
     case MRPC_ESTATE:
-    case MRPC_ECLOSED: return mrpc_error_raise_gone(L);
+    case MRPC_ECLOSED: return raise_gone(L, peer);
     case MRPC_ELIMIT:
       return mrpc_error_raise(L, mrpc_dispatch_code(rt->dispatch, MRPC_BUSY),
                               "The peer is too slow: too much waits for it");
@@ -135,8 +147,11 @@ static int raise_unsent(lua_State *L, int rc) {
 
 /* Calls. */
 
+enum { ASK_ARGS = 4 };
+
 typedef struct arrival {
   mrpc_task *task;
+  const mrpc_peer *peer;
   const mrpc_doc *doc;
   uint32_t node;
 } arrival;
@@ -155,6 +170,17 @@ static int push_answer(lua_State *L) {
   return 0;
 }
 
+/* The peer won't be there any more when the task goes on. Without memory the
+ * reason isn't told. stack: [arrival] -> []; the reason goes to the task */
+static int push_reason(lua_State *L) {
+  const arrival *a = lua_touserdata(L, 1);
+  lua_State *to = mrpc_task_values(a->task);
+  mrpc_ask_push_reason(L, a->peer);
+  if (!lua_checkstack(to, 1)) return luaL_error(L, "%s", no_memory);
+  lua_xmove(L, to, 1);
+  return 0;
+}
+
 /* An answer comes from the loop, and its task goes on within the same read; a
  * failure may come from inside Lua code that closes a peer. */
 static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
@@ -162,11 +188,13 @@ static void on_answer(mrpc_peer *peer, const mrpc_answer *answer, void *ud) {
   mrpc_runtime *rt = task->runtime;
   task->outcome = answer->result;
   task->is_refused = answer->is_error;
+  arrival a = {.task = task, .peer = peer};
   if (answer->result) {
-    mrpc_task_wake_later(task, 0);
+    bool has_reason = answer->result == MRPC_ECLOSED &&
+                      mrpc_protect(rt, push_reason, &a) == MRPC_OK;
+    mrpc_task_wake_later(task, has_reason);
     return;
   }
-  arrival a = {.task = task};
   a.doc = mrpc_peer_answer_doc(peer, &a.node);
   if (mrpc_protect(rt, push_answer, &a)) task->outcome = MRPC_ENOMEM;
   int nvalues = task->outcome ? 0 : 1;
@@ -182,7 +210,7 @@ static void give_up(mrpc_task *task, void *ud) {
   mrpc_peer_cancel(ud, task->asked);
 }
 
-/* stack: [... answer?] -> [answer] */
+/* stack: [peer method params options answer or reason] -> [answer] */
 static int finish_call(lua_State *L, int status, lua_KContext ctx) {
   const mrpc_task *task = mrpc_runtime_of(L)->current;
   (void)status;
@@ -193,7 +221,8 @@ static int finish_call(lua_State *L, int status, lua_KContext ctx) {
       return mrpc_error_raise(
           L, mrpc_dispatch_code(task->runtime->dispatch, MRPC_TIMED_OUT),
           "Timed out");
-    case MRPC_ECLOSED: return mrpc_error_raise_gone(L);
+    case MRPC_ECLOSED:
+      return mrpc_error_raise_gone(L, luaL_optstring(L, ASK_ARGS + 1, ""));
     default: return luaL_error(L, "%s", no_memory);
   }
   if (task->is_refused) return lua_error(L);
@@ -212,7 +241,8 @@ static int ask(lua_State *L, ask_fn fn) {
   mrpc_task *task = mrpc_task_check_wait(L);
   const char *params = write_params(L);
   int rc = fn(p->peer, method, params, seconds, on_answer, task, &task->asked);
-  if (rc) return raise_unsent(L, rc);
+  if (rc) return raise_unsent(L, p->peer, rc);
+  lua_settop(L, ASK_ARGS);
   return mrpc_task_park(L, give_up, p->peer, finish_call, 0);
 }
 
@@ -231,7 +261,7 @@ static int notify(lua_State *L) {
   const mrpc_lua_peer *p = mrpc_lua_peer_check_usable(L, 1);
   const char *method = mrpc_message_check(L, 2);
   int rc = mrpc_peer_notify(p->peer, method, write_params(L));
-  return rc ? raise_unsent(L, rc) : 0;
+  return rc ? raise_unsent(L, p->peer, rc) : 0;
 }
 
 /* The end. */

@@ -17,6 +17,10 @@ const char *mrpc_message_check(lua_State *L, int index);
  * runtime's scratch buffer. */
 const mrpc_buf *mrpc_message_write(lua_State *L, int index);
 
+/* Why the peer can't be called any more, as far as its framing knows, else "".
+ * `peer` may be NULL. stack: [] -> [text] */
+void mrpc_ask_push_reason(lua_State *L, const mrpc_peer *peer);
+
 /* A notification to a peer that answers what it has taken (HTTP): waits for
  * that, as peer:call for its result.
  * stack: [peer method params? options?] -> [nil] */

@@ -170,12 +170,24 @@ static int usable(lua_State *L) {
   return 1;
 }
 
+/* reason(peer): why it can't be called any more, as far as that is known; "".
+ * stack: [peer] -> [text] */
+static int reason(lua_State *L) {
+  mrpc_ask_push_reason(L, mrpc_lua_peer_check(L, 1));
+  return 1;
+}
+
 /* part(name): the chunk of another file of rpc.connect's.
  * stack: [name] -> [chunk] */
 static int part(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   push_embedded(L, name, lua_pushfstring(L, "=rpc.%s", name));
   return 1;
+}
+
+/* raise_gone(why). stack: [why] -> [] */
+static int raise_gone(lua_State *L) {
+  return mrpc_error_raise_gone(L, luaL_optstring(L, 1, ""));
 }
 
 /* The codes of a timeout and of a peer that has gone, and limits.wait.
@@ -251,11 +263,16 @@ static int own(lua_State *L) {
 }
 
 void mrpc_dial_open(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"open", open_link},      {"usable", usable},
-      {"constants", constants}, {"own", own},
-      {"tell", mrpc_ask_tell},  {"part", part},
-      {"raise", raise_foreign}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"open", open_link},
+                                       {"usable", usable},
+                                       {"reason", reason},
+                                       {"constants", constants},
+                                       {"own", own},
+                                       {"tell", mrpc_ask_tell},
+                                       {"part", part},
+                                       {"raise", raise_foreign},
+                                       {"raise_gone", raise_gone},
+                                       {NULL, NULL}};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, lift_anchor);
   lua_setfield(L, -2, "__gc");

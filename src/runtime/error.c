@@ -77,10 +77,12 @@ int mrpc_error_raise_cancelled(lua_State *L) {
   return lua_error(L);
 }
 
-int mrpc_error_raise_gone(lua_State *L) {
+int mrpc_error_raise_gone(lua_State *L, const char *why) {
   const mrpc_dispatch *dispatch = mrpc_runtime_of(L)->dispatch;
+  const char *text =
+      lua_pushfstring(L, "The peer went away%s%s", *why ? ": " : "", why);
   return mrpc_error_raise(L, mrpc_dispatch_code(dispatch, MRPC_PEER_GONE),
-                          "The peer went away");
+                          text);
 }
 
 /* stack: [code message data?] -> [error object] */

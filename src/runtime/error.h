@@ -53,7 +53,7 @@ void mrpc_failure_log(const mrpc_task *task, lua_State *co, const char *text);
  * peer that has ended. Never return. */
 int mrpc_error_raise(lua_State *L, int code, const char *message);
 int mrpc_error_raise_cancelled(lua_State *L);
-int mrpc_error_raise_gone(lua_State *L);
+int mrpc_error_raise_gone(lua_State *L, const char *why);
 /* Puts `error` and `cancelled` into the table on top. May throw. */
 void mrpc_error_open(lua_State *L);
 

@@ -269,6 +269,21 @@ static void test_end(void) {
   ok(script_end(&s), "all memory came back");
 }
 
+/* What the other side says can't be followed any more. */
+static void test_broken(void) {
+  static script s;
+  ok(script_open(&s, asks) == MRPC_OK, "opens");
+  script_is(&s, "data", "[]", TELLS("1"));
+  talk_say(&s.talk, REQ("caught", "[\"x\"]", "7") "\n");
+  talk_take(&s.talk);
+  talk_say(&s.talk, "GET / HTTP/1.1\n");
+  talk_run(&s.talk);
+  const char *got = talk_take(&s.talk);
+  ok(strstr(got, "The peer went away: an HTTP request") != NULL,
+     "a call tells what ended it: %s", got);
+  ok(script_end(&s), "all memory came back");
+}
+
 /* HTTP, and all that needs memory of its own. */
 static const char web[] =
     "local kept\n"
@@ -357,6 +372,7 @@ int main(void) {
   test_loads();
   test_late();
   test_end();
+  test_broken();
   test_http();
   oom_each("peers of HTTP", run_http, false);
   oom_each("peers of HTTP, all later ones too", run_http, true);
