@@ -137,15 +137,16 @@ static int open_link(lua_State *L) {
   lua_insert(L, 3);
   mrpc_task *task = mrpc_task_check_wait(L);
   mrpc_callback_pack(L, 4);
-  int ref = luaL_ref(L, LUA_REGISTRYINDEX);
-  mrpc_task_set_timer(L, task, seconds, true);
+  int ref = luaL_ref(L, LUA_REGISTRYINDEX); /* nothing throws from here on */
   dialled *d = mrpc_mem_new(&rt->env->mem, sizeof *d);
   int rc = MRPC_ENOMEM;
   if (d) {
     *d = (dialled){
         .env = rt->env, .runtime = rt, .waiter = task, .on_close = ref};
     mrpc_list_insert(&rt->dialled, &d->link);
-    rc = rt->dialer.connect(rt->dialer.ud, url, header, on_open, on_close, d);
+    rc = mrpc_task_start_timer(task, seconds, true);
+    if (!rc)
+      rc = rt->dialer.connect(rt->dialer.ud, url, header, on_open, on_close, d);
     if (!rc) return mrpc_task_park(L, give_up, d, finish_open, 0);
     forget(d);
   } else {

@@ -108,13 +108,17 @@ double mrpc_task_timeout(lua_State *L, int index) {
   return seconds;
 }
 
-void mrpc_task_set_timer(lua_State *L, mrpc_task *task, double seconds,
-                         bool wakes) {
+int mrpc_task_start_timer(mrpc_task *task, double seconds, bool wakes) {
   mrpc_env *env = task->runtime->env;
   task->timer.fn = on_timer;
   task->timer_wakes = wakes;
   uint64_t at = mrpc_env_after(env, seconds);
-  if (mrpc_timer_start(&env->timers, &task->timer, at))
+  return mrpc_timer_start(&env->timers, &task->timer, at);
+}
+
+void mrpc_task_set_timer(lua_State *L, mrpc_task *task, double seconds,
+                         bool wakes) {
+  if (mrpc_task_start_timer(task, seconds, wakes))
     luaL_error(L, "not enough memory");
 }
 

@@ -121,6 +121,9 @@ double mrpc_task_timeout(lua_State *L, int index);
 void mrpc_task_set_timer(lua_State *L, mrpc_task *task, double seconds,
                          bool wakes);
 
+/* The same; answers MRPC_ENOMEM instead of raising. */
+int mrpc_task_start_timer(mrpc_task *task, double seconds, bool wakes);
+
 /* Where the values that a wait gives are to be pushed before wake. */
 lua_State *mrpc_task_values(mrpc_task *task);
 /* Goes on with a parked task; the top `nvalues` of mrpc_task_values(task) are
