@@ -96,6 +96,12 @@ local function raise(err, level)
   error(err:gsub("^rpc%.%a+:%d+: ", ""), level + 1)
 end
 
+-- The connection has ended under it.
+local function raise_gone(state, reason)
+  if state.ended then dial.raise_gone(state.reason) end
+  dial.raise_gone(reason, state.is_down)
+end
+
 local function send_call(raw, method, params, deadline)
   return raw:call(method, params, { timeout = math.max(deadline - rpc.now(), 0) })
 end
@@ -113,7 +119,7 @@ function Client:call(method, params, options)
     if ok then return result end
     if not reason then raise(result, 2) end
   end
-  dial.raise_gone(state.ended and state.reason or reason)
+  raise_gone(state, reason)
 end
 
 function Client:notify(method, params, options)
@@ -123,7 +129,7 @@ function Client:notify(method, params, options)
   local deadline = deadline_of(state, options)
   local ok, err, reason = state.kind.use(state, deadline, state.kind.notify, method, params,
     deadline)
-  if reason then dial.raise_gone(state.ended and state.reason or reason) end
+  if reason then raise_gone(state, reason) end
   if not ok then raise(err, 2) end
 end
 

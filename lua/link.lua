@@ -7,6 +7,11 @@ local STABLE = 5 -- seconds after which a connection's end isn't one more failur
 
 local M = {}
 
+-- A reference that holds nothing.
+local function weak(value)
+  return setmetatable({ value }, { __mode = "v" })
+end
+
 -- Without the address, which those who read it know.
 local function without_address(reason, url)
   return reason:sub(1, #url + 2) == url .. ": " and reason:sub(#url + 3) or reason
@@ -36,7 +41,7 @@ function M.open(state, on_end)
   end, state.header)
   if not raw then return nil, is_bad and why or without_address(why, state.url), is_bad end
   link.raw = raw
-  link.state = setmetatable({ state }, { __mode = "v" })
+  link.state = weak(state)
   if state.ended or link.ended then
     raw:close()
     return nil, M.reason(link)
@@ -51,16 +56,29 @@ function M.pause(state)
   return random() * math.min(options.backoff_max, most)
 end
 
--- Only the first of a row of failures is news.
-function M.note_failure(state, why)
+-- Outages. The log tells of their begin and their end, not of what fails in
+-- between: a connection, again and again, or a call. One ends when a call is
+-- answered, or when a connection has lasted; many break as soon as they are made.
+
+function M.note_down(state, what, why)
   state.reason = why
-  if state.is_told then return end
-  state.is_told = true
-  rpc.log.warn("can't connect, trying again", { url = state.url, reason = why })
+  if state.is_down then return end
+  state.is_down = true
+  rpc.log.warn(what, { url = state.url, reason = why })
+end
+
+function M.note_failure(state, why)
+  M.note_down(state, "can't connect, trying again", why)
+end
+
+function M.note_up(state)
+  if not state.is_down then return end
+  state.is_down, state.reason = false, nil
+  rpc.log.info("connection is back", { url = state.url })
 end
 
 function M.note_opened(state, link)
-  state.reason, state.is_told, state.transport = nil, false, link.raw.transport
+  state.transport = link.raw.transport
 end
 
 function M.tell_connected(state)
@@ -86,8 +104,15 @@ local function lost(state, link)
   if state.ended then return end
   if not state.options.reconnect then return state:finish(link.reason) end
   state.failures = rpc.now() - link.since >= STABLE and 0 or state.failures + 1
-  rpc.log.warn("connection lost", { url = state.url, reason = link.reason })
+  M.note_down(state, "connection lost", link.reason)
   maintain(state)
+end
+
+-- It can't be used any more, whether its end has been told or not.
+local function drop(state, link)
+  M.reason(link)
+  link.raw:close()
+  lost(state, link)
 end
 
 local function connect(state)
@@ -99,10 +124,17 @@ local function connect(state)
   return true
 end
 
+local function end_outage(ref, link)
+  rpc.sleep(STABLE)
+  local state = ref[1]
+  if state and state.link == link then M.note_up(state) end
+end
+
 -- One try; does it go on?
 local function try(state)
   local ok, why = connect(state)
   if ok then
+    if state.is_down then rpc.spawn(end_outage, weak(state), state.link) end
     M.tell_connected(state)
     return false
   end
@@ -131,7 +163,7 @@ end
 function maintain(state, at_once)
   if state.trying then return end
   state.trying = true
-  rpc.spawn(try_all, setmetatable({ state }, { __mode = "v" }), at_once)
+  rpc.spawn(try_all, weak(state), at_once)
 end
 
 -- The link when it can be called; waits for it, or raises.
@@ -140,14 +172,10 @@ local function connected(state, deadline)
     if state.ended then dial.raise_gone(state.reason) end
     local link = state.link
     if link and dial.usable(link.raw) then return link end
-    if link then
-      M.reason(link)
-      link.raw:close()
-      lost(state, link)
-    end
+    if link then drop(state, link) end
     if not state.ended then
       maintain(state, state.failures == 0)
-      local place <close> = setmetatable({ why = function() return state.reason end }, Waiting)
+      local place <close> = setmetatable({ outage = state }, Waiting)
       queue.wait_in(place, state.waiting, deadline)
     end
   end
@@ -178,9 +206,11 @@ end
 function M.use(state, deadline, fn, ...)
   local link = connected(state, deadline)
   local ok, result = pcall(fn, link.raw, ...)
+  if fn ~= M.notify and queue.is_answer(ok, result) then M.note_up(state) end
   if ok then return true, result end
   if not queue.is_gone(result) or dial.usable(link.raw) then return false, result end
-  return false, result, M.reason(link)
+  drop(state, link)
+  return false, result, link.reason
 end
 
 function M.notify(raw, method, params)

@@ -196,11 +196,12 @@ end
 function M.go_on() end
 
 function M.use(state, deadline, fn, ...)
-  local use <close> = setmetatable({ state = state, why = function() return state.reason end }, Use)
+  local use <close> = setmetatable({ state = state, outage = state }, Use)
   take(use, deadline, fn ~= M.notify)
   local link = use.holds
   link.is_told = link.is_told or fn == M.notify
   local ok, result = pcall(fn, link.raw, ...)
+  if queue.is_answer(ok, result) then link_of.note_up(state) end
   if ok then
     state.failures = 0
     return true, result
@@ -208,7 +209,11 @@ function M.use(state, deadline, fn, ...)
   if not queue.is_gone(result) or dial.usable(link.raw) then return false, result end
   local reason = link_of.reason(link)
   count_failure(state, link.failures)
-  if not state.options.reconnect then state:finish(reason) end
+  if not state.options.reconnect then
+    state:finish(reason)
+  elseif not state.ended then
+    link_of.note_down(state, "connection lost", reason)
+  end
   return false, result, reason
 end
 

@@ -7,10 +7,10 @@ local M = {}
 
 -- Errors. Their codes are the embedder's to choose.
 
+-- A place that waits for a connection may be told why there is none.
 local function raise_late(place)
-  local timed_out = dial.constants()
-  local reason = place.why and place.why()
-  dial.raise(timed_out, reason and "Timed out: " .. reason or "Timed out")
+  local outage = place.outage or {}
+  dial.raise_late(outage.reason, outage.is_down)
 end
 
 local function has_code(err, code)
@@ -20,6 +20,12 @@ end
 function M.is_gone(err)
   local _, gone = dial.constants()
   return has_code(err, gone)
+end
+
+-- What pcall gave of a call: has the other side answered it?
+function M.is_answer(ok, err)
+  local timed_out, gone = dial.constants()
+  return ok or (type(err) == "table" and err.code ~= timed_out and err.code ~= gone)
 end
 
 -- One that is left leaves a gap, never at the front.

@@ -48,11 +48,9 @@ bool session_is_interrupted(void) {
 /* The host. */
 
 /* Of the log only what is wrong is shown, and what a program says that we have
- * started; how that ended comes with the connection's end. */
+ * started. */
 static void on_log(const mrpc_log_entry *entry, void *sink) {
-  bool is_said = !strcmp(entry->text, "child ended");
-  if (!strcmp(entry->text, "stderr") ||
-      (entry->level <= MRPC_LOG_WARN && !is_said))
+  if (!strcmp(entry->text, "stderr") || entry->level <= MRPC_LOG_WARN)
     cli_log(entry, sink);
 }
 

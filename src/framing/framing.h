@@ -122,7 +122,9 @@ struct mrpc_framing {
   bool is_dead;       /* and the other side is gone: its calls are cancelled */
   bool is_unread;     /* set by the peer for tick: it stopped reading */
   bool is_at_work;    /* the same: calls are in flight */
-  bool is_told;       /* it has logged by itself why recv fails */
+  bool is_told;       /* somebody else tells why recv fails; a log needn't */
+  bool is_opening;    /* a handshake of ours is under way: what is pushed waits,
+                         until `next` goes on */
   const char *error;  /* why recv or eof failed; a constant phrase */
   const char *peer;   /* the other side's address, for the log; NULL: not known;
                          set by the peer */

@@ -59,6 +59,7 @@ static int make_peer(client *c, mrpc_conn *conn, mrpc_peer **out) {
   mrpc_framing *framing;
   int rc = make_framing(c, &framing);
   if (rc) return rc;
+  framing->is_told = true; /* by on_close */
   rc = add_header(c, framing);
   if (!rc)
     return mrpc_endpoint_peer(c->host, &c->url, conn, c->url.text, framing,

@@ -117,6 +117,7 @@ static int agree(opening *o) {
   if (o->base.out.err || !w->fields.block)
     return fail(o, MRPC_ENOMEM, "out of memory");
   mrpc_buf_clear(&w->base.out);
+  w->base.is_told = o->base.is_told;
   o->base.held = 0;
   o->base.next = &w->base;
   o->frames = NULL;
@@ -264,6 +265,7 @@ int mrpc_framing_ws_client(mrpc_env *env, const mrpc_limits *given,
   mrpc_limits_init(&limits);
   o->base.vt = &table;
   o->base.env = env;
+  o->base.is_opening = true;
   o->protocols = subprotocols;
   o->deadline = mrpc_env_after(env, limits.header_time);
   mrpc_buf_init(&o->base.out, &env->mem, SIZE_MAX);

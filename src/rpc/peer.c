@@ -99,11 +99,15 @@ static void close_input(mrpc_peer *peer) {
   mrpc_pending_fail(peer, MRPC_ECLOSED);
 }
 
+static void log_end(const mrpc_peer *peer, const char *text, const char *why) {
+  mrpc_log(peer->env, peer->framing->is_told ? MRPC_LOG_DEBUG : MRPC_LOG_INFO,
+           text, "peer", peer->address, "why", why, NULL);
+}
+
 /* The bytes can't be followed any further. Calls in flight are answered. */
 static void break_off(mrpc_peer *peer, int code) {
   const char *why = peer->framing->error ? peer->framing->error : "";
-  mrpc_log(peer->env, peer->framing->is_told ? MRPC_LOG_DEBUG : MRPC_LOG_INFO,
-           "input broken off", "peer", peer->address, "why", why, NULL);
+  log_end(peer, "input broken off", why);
   if (code == MRPC_ESYNTAX) mrpc_batch_break(peer, why);
   if (peer->failed == MRPC_OK) peer->failed = MRPC_EPROTO;
   peer->close_at = mrpc_env_after(peer->env, peer->limits.half_closed);
@@ -126,9 +130,7 @@ static void end_input(mrpc_peer *peer) {
   const char *why = peer->framing->error;
   if (peer->is_lost) return;
   peer->is_lost = true;
-  if (why)
-    mrpc_log(peer->env, MRPC_LOG_INFO, "conversation ended", "peer",
-             peer->address, "why", why, NULL);
+  if (why) log_end(peer, "conversation ended", why);
 }
 
 /* Something else was printed where messages were awaited. */

@@ -34,6 +34,8 @@ void mrpc_peer_reason(const mrpc_peer *peer, char *text, size_t size);
 double mrpc_peer_half_closed(const mrpc_peer *peer);
 /* Can a message of our own be sent to it now? */
 bool mrpc_peer_can_push(const mrpc_peer *peer);
+/* Is a handshake of ours under way, or has it failed? */
+bool mrpc_peer_is_opening(const mrpc_peer *peer);
 /* Is more held for it than limits.output? */
 bool mrpc_peer_is_choked(const mrpc_peer *peer);
 /* Can it be called, and will the answer be read? */

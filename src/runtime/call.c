@@ -214,12 +214,14 @@ static void fail_killed(mrpc_task *task) {
 
 /* It comes from elsewhere, and nobody caught it: the author must see that, and
  * developers where, if it has no data of its own. */
-static void tell_foreign(mrpc_task *task, const mrpc_failure *failure) {
+static void tell_foreign(mrpc_task *task, const mrpc_failure *failure,
+                         bool is_told) {
   const mrpc_lua_method *method = task->ud;
   mrpc_runtime *rt = task->runtime;
-  mrpc_log(rt->env, MRPC_LOG_WARN, "method failed", "method", method->base.name,
-           "file", method->owner->path, "error", failure->text,
-           *failure->traceback ? "traceback" : NULL, failure->traceback, NULL);
+  mrpc_log(rt->env, is_told ? MRPC_LOG_DEBUG : MRPC_LOG_WARN, "method failed",
+           "method", method->base.name, "file", method->owner->path, "error",
+           failure->text, *failure->traceback ? "traceback" : NULL,
+           failure->traceback, NULL);
   if (rt->dev && !rt->scratch.len) write_details(&rt->scratch, failure);
 }
 
@@ -238,7 +240,7 @@ static void fail_object(mrpc_task *task, lua_State *co,
     }
   }
   if (mrpc_foreign_get(co, -2, &failure))
-    tell_foreign(task, &failure);
+    tell_foreign(task, &failure, mrpc_foreign_is_told(co, -2));
   else if (mrpc_call_is_notification(task->call))
     log_notification(task->ud, object->code, object->message);
   fail_with_scratch(task, object->code, object->message, object->message_len);

@@ -2,7 +2,8 @@
  *
  * Between the embedder, who tells of a connection's opening and end whenever
  * they come, and the script, which may have gone by then, stands a dialled: it
- * lives until the last of the embedder's callbacks. */
+ * lives until the last of the embedder's callbacks. A connection that begins by
+ * a handshake is handed over when that is through. */
 #include "runtime/dial.h"
 
 #include <lauxlib.h>
@@ -12,6 +13,7 @@
 #include "runtime/callback.h"
 #include "runtime/embedded.h"
 #include "runtime/error.h"
+#include "runtime/foreign.h"
 #include "runtime/peer.h"
 #include "runtime/protect.h"
 
@@ -22,7 +24,7 @@ typedef struct dialled {
   mrpc_env *env;
   mrpc_runtime *runtime; /* NULL: it has gone */
   mrpc_task *waiter;     /* parked until it is open; NULL: nobody waits */
-  mrpc_peer *peer;       /* on its way to the waiter */
+  mrpc_peer *peer;       /* on its way to the waiter; NULL: it isn't */
   int on_close; /* the script's function: a reference in the registry */
 } dialled;
 
@@ -44,10 +46,24 @@ void mrpc_dial_free(mrpc_runtime *rt) {
     mrpc_list_remove(&d->link);
     d->runtime = NULL;
     d->waiter = NULL;
+    if (d->peer) mrpc_peer_drop(d->peer);
+    d->peer = NULL;
   }
 }
 
 /* What the embedder tells. */
+
+/* stack: [] -> [peer] */
+static void push_peer(lua_State *L, mrpc_peer *peer) {
+  mrpc_lua_peer_push(L, peer);
+  ((mrpc_lua_peer *)lua_touserdata(L, -1))->is_dialled = true;
+}
+
+/* Nobody else is to be told of its opening. stack: [dialled] -> [] */
+static int mark(lua_State *L) {
+  push_peer(L, ((const dialled *)lua_touserdata(L, 1))->peer);
+  return 0;
+}
 
 /* stack: [dialled] -> []; the results go to the waiter */
 static int push_result(lua_State *L) {
@@ -56,8 +72,7 @@ static int push_result(lua_State *L) {
   lua_State *to = mrpc_task_values(d->waiter);
   if (!lua_checkstack(to, 2)) return luaL_error(L, "not enough memory");
   if (d->peer) {
-    mrpc_lua_peer_push(L, d->peer);
-    ((mrpc_lua_peer *)lua_touserdata(L, -1))->is_dialled = true;
+    push_peer(L, d->peer);
     lua_pushnil(L);
   } else {
     lua_pushnil(L);
@@ -67,16 +82,34 @@ static int push_result(lua_State *L) {
   return 0;
 }
 
-static void on_open(mrpc_peer *peer, void *ud) {
-  dialled *d = ud;
+/* The waiter gets the peer, or the reason. */
+static void hand_over(dialled *d) {
   mrpc_task *waiter = d->waiter;
-  d->peer = peer;
+  mrpc_peer *peer = d->peer;
   int n = 0;
   if (waiter && !mrpc_protect(d->runtime, push_result, d)) n = 2;
   d->waiter = NULL;
+  d->peer = NULL;
   if (peer && !n) mrpc_peer_drop(peer);
-  if (!peer) forget(d);
   if (waiter) mrpc_task_wake_later(waiter, n);
+}
+
+static void on_open(mrpc_peer *peer, void *ud) {
+  dialled *d = ud;
+  bool waits = peer && d->waiter && mrpc_peer_is_opening(peer);
+  d->peer = peer;
+  if (waits && !mrpc_protect(d->runtime, mark, d)) return;
+  hand_over(d);
+  if (!peer) forget(d);
+}
+
+void mrpc_dial_ready(mrpc_runtime *rt, mrpc_peer *peer) {
+  for (mrpc_link *l = rt->dialled.next; l != &rt->dialled; l = l->next) {
+    dialled *d = mrpc_list_of(l, dialled, link);
+    if (d->peer != peer) continue;
+    hand_over(d);
+    return;
+  }
 }
 
 /* Runs the script's function with the reason. stack: [dialled] -> [] */
@@ -93,7 +126,10 @@ static int tell_end(lua_State *L) {
 static void on_close(mrpc_peer *peer, void *ud) {
   dialled *d = ud;
   (void)peer;
-  bool is_news = d->runtime && !d->runtime->is_shut;
+  bool was_open = !d->peer;
+  d->peer = NULL;
+  hand_over(d);
+  bool is_news = d->runtime && !d->runtime->is_shut && was_open;
   if (is_news) (void)mrpc_protect(d->runtime, tell_end, d);
   forget(d);
 }
@@ -110,8 +146,11 @@ static void push_embedded(lua_State *L, const char *name, const char *chunk) {
 /* The wait has ended before the connection was there. */
 static void give_up(mrpc_task *task, void *ud) {
   dialled *d = ud;
+  mrpc_peer *peer = d->peer;
   (void)task;
   d->waiter = NULL;
+  d->peer = NULL;
+  if (peer) mrpc_peer_close(peer, NULL);
 }
 
 /* stack: [url seconds header peer reason] or [url seconds header]
@@ -186,11 +225,6 @@ static int part(lua_State *L) {
   return 1;
 }
 
-/* raise_gone(why). stack: [why] -> [] */
-static int raise_gone(lua_State *L) {
-  return mrpc_error_raise_gone(L, luaL_optstring(L, 1, ""));
-}
-
 /* The codes of a timeout and of a peer that has gone, and limits.wait.
  * stack: [] -> [timed_out gone wait] */
 static int constants(lua_State *L) {
@@ -201,11 +235,30 @@ static int constants(lua_State *L) {
   return 3;
 }
 
-/* raise(code, message): an error that the script didn't make.
- * stack: [code message] */
-static int raise_foreign(lua_State *L) {
-  return mrpc_error_raise(L, (int)luaL_checkinteger(L, 1),
-                          luaL_checkstring(L, 2));
+/* Errors that no script made; `is_told`: the log knows of what is behind them.
+ * stack: [reason is_told ... error object] -> [] */
+static int raise_told(lua_State *L) {
+  if (lua_toboolean(L, 2)) mrpc_foreign_set_told(L);
+  return lua_error(L);
+}
+
+/* raise_late(reason, is_told), whose reason may be nil.
+ * stack: [reason is_told] -> [] */
+static int raise_late(lua_State *L) {
+  const mrpc_runtime *rt = mrpc_runtime_of(L);
+  const char *why = luaL_optstring(L, 1, "");
+  lua_settop(L, 2);
+  lua_pushfstring(L, "Timed out%s%s", *why ? ": " : "", why);
+  mrpc_error_push(L, mrpc_dispatch_code(rt->dispatch, MRPC_TIMED_OUT),
+                  lua_tostring(L, 3));
+  return raise_told(L);
+}
+
+/* raise_gone(reason, is_told). stack: [reason is_told] -> [] */
+static int raise_gone(lua_State *L) {
+  lua_settop(L, 2);
+  mrpc_error_push_gone(L, luaL_optstring(L, 1, ""));
+  return raise_told(L);
 }
 
 /* Anchors: what belongs to a file, and hears of its end. */
@@ -271,7 +324,7 @@ void mrpc_dial_open(lua_State *L) {
                                        {"own", own},
                                        {"tell", mrpc_ask_tell},
                                        {"part", part},
-                                       {"raise", raise_foreign},
+                                       {"raise_late", raise_late},
                                        {"raise_gone", raise_gone},
                                        {NULL, NULL}};
   lua_createtable(L, 0, 1);

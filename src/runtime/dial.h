@@ -13,6 +13,9 @@ void mrpc_dial_init(mrpc_runtime *runtime);
  * tells of their ends, to nobody. */
 void mrpc_dial_free(mrpc_runtime *runtime);
 
+/* A peer's handshake is through. */
+void mrpc_dial_ready(mrpc_runtime *runtime, mrpc_peer *peer);
+
 /* Puts `connect` into the table on top. May throw. stack: [rpc] -> [rpc] */
 void mrpc_dial_open(lua_State *L);
 

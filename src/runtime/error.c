@@ -64,11 +64,15 @@ static void make_object(lua_State *L, lua_Integer code) {
   lua_setmetatable(L, -2);
 }
 
-int mrpc_error_raise(lua_State *L, int code, const char *message) {
+void mrpc_error_push(lua_State *L, int code, const char *message) {
   lua_pushstring(L, message);
   lua_pushnil(L);
   make_object(L, code);
   mrpc_foreign_mark(L);
+}
+
+int mrpc_error_raise(lua_State *L, int code, const char *message) {
+  mrpc_error_push(L, code, message);
   return lua_error(L);
 }
 
@@ -77,12 +81,17 @@ int mrpc_error_raise_cancelled(lua_State *L) {
   return lua_error(L);
 }
 
-int mrpc_error_raise_gone(lua_State *L, const char *why) {
+void mrpc_error_push_gone(lua_State *L, const char *why) {
   const mrpc_dispatch *dispatch = mrpc_runtime_of(L)->dispatch;
   const char *text =
       lua_pushfstring(L, "The peer went away%s%s", *why ? ": " : "", why);
-  return mrpc_error_raise(L, mrpc_dispatch_code(dispatch, MRPC_PEER_GONE),
-                          text);
+  mrpc_error_push(L, mrpc_dispatch_code(dispatch, MRPC_PEER_GONE), text);
+  lua_remove(L, -2);
+}
+
+int mrpc_error_raise_gone(lua_State *L, const char *why) {
+  mrpc_error_push_gone(L, why);
+  return lua_error(L);
 }
 
 /* stack: [code message data?] -> [error object] */
@@ -255,9 +264,9 @@ void mrpc_failure_get(lua_State *L, int index, mrpc_failure *out) {
   out->message = out->text;
 }
 
-static void log_failure(const mrpc_env *env, const char *text,
+static void log_failure(const mrpc_env *env, int level, const char *text,
                         const mrpc_failure *failure) {
-  mrpc_log(env, MRPC_LOG_ERROR, text, "error", failure->text,
+  mrpc_log(env, level, text, "error", failure->text,
            *failure->traceback ? "traceback" : NULL, failure->traceback, NULL);
 }
 
@@ -270,13 +279,14 @@ void mrpc_failure_log(const mrpc_task *task, lua_State *co, const char *text) {
     if (task->kill_code == MRPC_SCRIPT_LIMIT)
       mrpc_log(env, MRPC_LOG_ERROR, text, "error", task->kill_why, NULL);
   } else if (mrpc_foreign_get(co, -1, &failure)) {
-    log_failure(env, text, &failure);
+    bool is_told = mrpc_foreign_is_told(co, -1);
+    log_failure(env, is_told ? MRPC_LOG_DEBUG : MRPC_LOG_ERROR, text, &failure);
   } else if (mrpc_error_object_get(co, -1, &object)) {
     lua_pop(co, 1);
     mrpc_log(env, MRPC_LOG_ERROR, text, "error", object.message, NULL);
   } else {
     mrpc_failure_get(co, -1, &failure);
-    log_failure(env, text, &failure);
+    log_failure(env, MRPC_LOG_ERROR, text, &failure);
   }
 }
 

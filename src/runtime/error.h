@@ -49,6 +49,11 @@ bool mrpc_error_object_get(lua_State *L, int index, mrpc_error_object *out);
  * top of `co`. Nothing for a task that was cancelled or closed. */
 void mrpc_failure_log(const mrpc_task *task, lua_State *co, const char *text);
 
+/* Pushes an error object that no script made. stack: [] -> [error object] */
+void mrpc_error_push(lua_State *L, int code, const char *message);
+/* Pushes the error of a peer that has ended; `why` may be "".
+ * stack: [] -> [error object] */
+void mrpc_error_push_gone(lua_State *L, const char *why);
 /* Raise an error object that no script made, rpc.cancelled, the error of a
  * peer that has ended. Never return. */
 int mrpc_error_raise(lua_State *L, int code, const char *message);

@@ -14,11 +14,30 @@
 enum { CALLEE_LEVELS = 16 };
 
 /* Keys in the registry: their addresses count. */
-static const char meta_key, traces_key;
+static const char meta_key, traces_key, told_key;
 
 void mrpc_foreign_mark(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
   lua_setmetatable(L, -2);
+}
+
+/* stack: [error object] -> [error object] */
+void mrpc_foreign_set_told(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &told_key);
+  lua_pushvalue(L, -2);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
+bool mrpc_foreign_is_told(lua_State *L, int index) {
+  index = lua_absindex(L, index);
+  if (!lua_checkstack(L, 2)) return false;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &told_key);
+  lua_pushvalue(L, index);
+  bool is_told = lua_rawget(L, -2) == LUA_TBOOLEAN;
+  lua_pop(L, 2);
+  return is_told;
 }
 
 /* The host's function that the script called, with its name; that is lost where
@@ -111,12 +130,18 @@ static void keep_copy(lua_State *L) {
   lua_pop(L, 1);
 }
 
-void mrpc_foreign_open(lua_State *L) {
-  keep_copy(L);
+/* A table in the registry that holds its keys weakly. */
+static void open_weak(lua_State *L, const char *key) {
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "k");
   lua_setfield(L, -2, "__mode");
   lua_setmetatable(L, -2);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &traces_key);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, key);
+}
+
+void mrpc_foreign_open(lua_State *L) {
+  keep_copy(L);
+  open_weak(L, &traces_key);
+  open_weak(L, &told_key);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/api.h"
+#include "runtime/dial.h"
 #include "runtime/event.h"
 #include "runtime/object.h"
 #include "runtime/topic.h"
@@ -38,7 +39,9 @@ static bool is_dialled(const mrpc_lua_peer *p) {
 }
 
 static void on_open(mrpc_peer *peer, void *ud) {
-  if (!is_dialled(mrpc_peer_script(peer)))
+  if (is_dialled(mrpc_peer_script(peer)))
+    mrpc_dial_ready(ud, peer);
+  else
     mrpc_event_fire(ud, MRPC_EVENT_CONNECT, peer);
 }
 

@@ -161,16 +161,16 @@ static void take_output(child *c, const char *bytes, size_t len) {
   if (!c->stream.failed) mrpc_conn_feed(&c->stream, bytes, (ssize_t)len);
 }
 
-/* One whose stream we have closed ends as it likes. */
+/* The stream's end tells of it, unless that has come before. */
 static void note_end(child *c, int64_t status, int number) {
-  bool is_fault = (number || status) && !c->stream.closing;
   if (number)
     snprintf(c->end, sizeof c->end, "was ended by signal %d (%s)", number,
              strsignal(number));
   else if (status)
     snprintf(c->end, sizeof c->end, "exited with status %d", (int)status);
-  mrpc_log(c->stream.loop->env, is_fault ? MRPC_LOG_WARN : MRPC_LOG_INFO,
-           "child ended", "command", c->words[0], "end",
+  mrpc_log(c->stream.loop->env,
+           c->stream.closing ? MRPC_LOG_INFO : MRPC_LOG_DEBUG, "child ended",
+           "command", c->words[0], "end",
            *c->end ? c->end : "exited with status 0", NULL);
 }
 

@@ -292,7 +292,7 @@ static bool should_linger(const mrpc_conn *s) {
   uv_os_fd_t fd;
   int unread = 0;
   if (s->eof || s->writing || !s->in || s->in != s->out) return false;
-  if (mrpc_peer_is_moot(s->peer)) return false;
+  if (mrpc_peer_is_moot(s->peer) || mrpc_peer_is_opening(s->peer)) return false;
   if (!s->draining || s->failed) return true;
   return uv_fileno((const uv_handle_t *)s->in, &fd) == 0 &&
          ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;

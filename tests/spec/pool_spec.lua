@@ -136,7 +136,7 @@ describe("rpc.connect over HTTP", function()
     for i = 1, 3 do assert.equal(-32057, answers[i]().result.code) end
     -- Eight calls that wait come through when it is back.
     local waiting = later(self, "do", GATHER .. "return #gather(8, 0.02, { timeout = 10 })")
-    self:wait_log("can't connect, trying again")
+    self:wait_log("connection lost")
     serve(url, { env = { HITS = dir } })
     assert.equal(8, waiting().result)
     for i = 1, 3 do assert.equal("x", files.read(dir .. "/" .. i)) end
