@@ -4,11 +4,18 @@
  * `error` or `assert`, when the script raised; the script's functions; the
  * host's C function at the bottom. The first two and the last aren't news, nor
  * what the host's own Lua files do for a script that calls them. A deep stack
- * is shown by both of its ends, a very deep one by its top. */
+ * is shown by both of its ends, a very deep one by its top.
+ *
+ * A tail call takes its caller's place (`return client:call(...)`). Where that
+ * leaves nothing of the author's, the method that the task answers is shown, by
+ * the line where it begins. */
 #include "runtime/trace.h"
 
 #include <lauxlib.h>
 #include <string.h>
+
+#include "runtime/methods.h"
+#include "runtime/task.h"
 
 enum { FIRST_LEVELS = 10, LAST_LEVELS = 11, DEEP = 5000 };
 
@@ -31,10 +38,21 @@ bool mrpc_trace_is_own(const lua_Debug *ar) {
   return !strncmp(ar->source, "=rpc.", 5);
 }
 
+/* The method that the task answers, unless that is in C.
+ * stack: [] -> [file] or [] */
+static bool push_method(lua_State *L, int *line) {
+  const mrpc_task *task = mrpc_runtime_of(L)->current;
+  const mrpc_lua_method *method = task && task->call ? task->ud : NULL;
+  if (!method || !method->line) return false;
+  *line = method->line;
+  lua_pushstring(L, method->owner->path);
+  return true;
+}
+
 bool mrpc_trace_push_file(lua_State *L, int *line) {
   lua_Debug ar;
   for (int level = 1; level < FIRST_LEVELS; level++) {
-    if (!lua_getstack(L, level, &ar)) return false;
+    if (!lua_getstack(L, level, &ar)) return push_method(L, line);
     lua_getinfo(L, "Sl", &ar);
     if (ar.currentline <= 0 || mrpc_trace_is_own(&ar)) continue;
     *line = ar.currentline;
@@ -70,14 +88,18 @@ static bool is_raiser(const lua_Debug *ar) {
          (!strcmp(ar->name, "error") || !strcmp(ar->name, "assert"));
 }
 
-/* Where the author's part of the stack begins. */
-static int first_level(lua_State *L) {
+/* Where the author's part of the stack begins, and whether a tail call of his
+ * stands before it. */
+static int first_level(lua_State *L, bool *is_tail) {
   lua_Debug ar;
   int first = 1;
+  *is_tail = false;
   for (int level = 1; level < FIRST_LEVELS; level++) {
     if (!lua_getstack(L, level, &ar)) break;
-    lua_getinfo(L, "S", &ar);
-    if (mrpc_trace_is_own(&ar)) first = level + 1;
+    lua_getinfo(L, "St", &ar);
+    if (!mrpc_trace_is_own(&ar)) continue;
+    first = level + 1;
+    *is_tail = ar.istailcall;
   }
   return first;
 }
@@ -111,12 +133,27 @@ static int push_gap(lua_State *L, int level, int last) {
   return to - 1;
 }
 
+static void add_tail_call(luaL_Buffer *buffer) {
+  luaL_addstring(buffer, "(...tail calls...)\n");
+}
+
+static void add_method(lua_State *L, luaL_Buffer *buffer) {
+  int line;
+  if (!push_method(L, &line)) return;
+  const char *file = lua_tostring(L, -1);
+  lua_pushfstring(L, "%s: in function <%s:%d>\n", file, file, line);
+  lua_remove(L, -2);
+  luaL_addvalue(buffer);
+}
+
 void mrpc_trace_push(lua_State *L) {
   lua_Debug ar;
   luaL_Buffer buffer;
-  int first = first_level(L), last = last_level(L);
+  bool is_tail, is_lost = true;
+  int first = first_level(L, &is_tail), last = last_level(L);
   luaL_checkstack(L, 10, NULL);
   luaL_buffinit(L, &buffer);
+  if (is_tail) add_tail_call(&buffer);
   for (int level = first; level <= last && lua_getstack(L, level, &ar);
        level++) {
     if (level > FIRST_LEVELS && level < last - LAST_LEVELS) {
@@ -129,6 +166,9 @@ void mrpc_trace_push(lua_State *L) {
     if (level == last && *ar.what == 'C') break;
     push_line(L, &ar);
     luaL_addvalue(&buffer);
+    if (*ar.what != 'C') is_lost = false;
+    if (ar.istailcall) add_tail_call(&buffer);
   }
+  if (is_lost) add_method(L, &buffer);
   luaL_pushresult(&buffer);
 }

@@ -176,6 +176,13 @@ describe("an error that comes from elsewhere", function()
     function M.own()
       rpc.spawn(function() rpc.sleep(0.001) rpc.error(4, "own") end):wait()
     end
+    local function helper(...) return client:call(...) end
+    function M.tail() return helper("nope") end
+    function M.half()
+      local result = helper("nope")
+      return result
+    end
+    function M.wrong() return client:call(5) end
     return M]] }
 
   local UP = { ["init.lua"] = [[
@@ -220,6 +227,21 @@ describe("an error that comes from elsewhere", function()
     assert.matches("^init.lua:7: in ", failure.data.traceback[1])
     assert.same({ code = -32099, message = "no", data = { why = 1 } },
       there:failure("relay", '["no"]'))
+  end)
+
+  it("has a place where a tail call has taken that of the call", function()
+    local there = relay { dev = true }
+    for name, want in pairs {
+      tail = { 'init.lua:23: "nope": Method not found (-32601)',
+        "(...tail calls...)", "init.lua: in function <init.lua:23>" },
+      half = { 'init.lua:25: "nope": Method not found (-32601)',
+        "(...tail calls...)", "init.lua:25: in function <init.lua:24>" },
+      wrong = { "bad argument #1 to 'call' (string expected, got number)",
+        "(...tail calls...)", "init.lua: in function <init.lua:28>" },
+    } do
+      local data = there:failure(name).data
+      assert.same(want, { data.message, table.unpack(data.traceback) })
+    end
   end)
 
   it("says so when the caller itself is to blame", function()
