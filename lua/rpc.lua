@@ -127,7 +127,8 @@ function rpc.peer() end
 
 ---Tells the caller how far its call is, when its params ask for that by a token
 ---(`workDoneToken`, `partialResultToken`, `progressToken`: `$/progress` is sent;
----`_meta.progressToken`: `notifications/progress`, of a number or an object).
+---`_meta.progressToken`: `notifications/progress`, of a number or an object). A
+---spawned task tells of the call that it was spawned for, until that is answered.
 ---@param value any
 ---@return boolean sent false: it didn't ask, or can't be told
 function rpc.progress(value) end

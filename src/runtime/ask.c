@@ -302,8 +302,8 @@ static int progress(lua_State *L) {
   mrpc_buf *text = take_scratch(L);
   write_value(L, 1, text, "value");
   int rc = MRPC_ENOTFOUND;
-  if (task && task->call)
-    rc = mrpc_call_progress(task->call, text->data, text->len);
+  mrpc_call *call = !task ? NULL : task->call ? task->call : task->helps;
+  if (call) rc = mrpc_call_progress(call, text->data, text->len);
   if (rc == MRPC_ENOMEM) return luaL_error(L, "%s", no_memory);
   luaL_argcheck(L, rc != MRPC_EINVAL, 1,
                 "of notifications/progress it must be a number or an object");

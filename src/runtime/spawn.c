@@ -110,6 +110,7 @@ static int spawn(lua_State *L) {
                                            : "not enough memory");
   }
   task->caller = caller;
+  mrpc_task_help(task, by);
   if (mrpc_task_is_at_load(by)) rc = mrpc_task_tie(task);
   if (rc || !lua_checkstack(task->co, n + 4)) {
     mrpc_task_discard(task);

@@ -68,6 +68,7 @@ MRPC_COLD static int make_task(mrpc_runtime *rt, mrpc_task **out) {
   mrpc_list_init(&task->link);
   mrpc_list_init(&task->ready);
   mrpc_list_init(&task->owned.link);
+  mrpc_list_init(&task->helpers);
   *out = task;
   return MRPC_OK;
 }
@@ -117,7 +118,7 @@ int mrpc_task_new(mrpc_runtime *rt, mrpc_file *owner, mrpc_task_fn on_end,
 
 /* Everything but the pool's own fields goes back to zero. */
 static void reset(mrpc_task *task) {
-  task->call = NULL;
+  task->call = task->helps = NULL;
   task->caller = 0;
   task->queue = NULL;
   task->owner = NULL;
@@ -138,6 +139,7 @@ static void release(mrpc_task *task) {
   if (mrpc_timer_is_started(&task->timer))
     mrpc_timer_stop(&rt->env->timers, &task->timer);
   if (task->at_load) mrpc_owned_remove(&task->owned);
+  mrpc_list_remove(&task->helpers);
   if (task->caller) luaL_unref(rt->L, LUA_REGISTRYINDEX, task->caller);
   mrpc_file *owner = task->owner;
   if (rt->pooled < POOL_MAX && !rt->closing && !task->is_worn) {
@@ -156,6 +158,22 @@ void mrpc_task_discard(mrpc_task *task) {
   release(task);
 }
 
+void mrpc_task_help(mrpc_task *task, mrpc_task *by) {
+  mrpc_call *call = by->call ? by->call : by->helps;
+  if (!call) return;
+  task->helps = call;
+  mrpc_list_insert(&by->helpers, &task->helpers);
+}
+
+/* The call is about to be answered. */
+static void dismiss_helpers(mrpc_task *task) {
+  while (!mrpc_list_is_empty(&task->helpers)) {
+    mrpc_link *link = task->helpers.next;
+    mrpc_list_of(link, mrpc_task, helpers)->helps = NULL;
+    mrpc_list_remove(link);
+  }
+}
+
 /* The coroutine is dead when not even our body could run, for want of
  * memory. */
 static void end(mrpc_task *task, int status) {
@@ -164,6 +182,7 @@ static void end(mrpc_task *task, int status) {
   task->state = MRPC_TASK_ENDED;
   if (!is_dead) status = task->status;
   if (task->killed) status = LUA_ERRRUN;
+  if (task->call) dismiss_helpers(task);
   task->on_end(task, co, status);
   if (is_dead) lua_resetthread(co);
   lua_settop(co, 0);

@@ -42,10 +42,13 @@ struct mrpc_task {
   lua_State *co;
   int ref;          /* keeps `co` in the registry */
   mrpc_call *call;  /* that this task answers, or NULL */
-  int caller;       /* the peer that it works for: a reference in the registry;
-                       0: none, or nobody has asked yet */
-  mrpc_file *owner; /* the file whose code it runs, or NULL; held */
-  mrpc_owned owned; /* ties it to the life of its file, if at_load */
+  mrpc_call *helps; /* a call not yet answered whose task, or one that helps it,
+                       has spawned this one; or NULL */
+  mrpc_link helpers; /* tasks that help `call`; of these the link */
+  int caller;        /* the peer that it works for: a reference in the registry;
+                        0: none, or nobody has asked yet */
+  mrpc_file *owner;  /* the file whose code it runs, or NULL; held */
+  mrpc_owned owned;  /* ties it to the life of its file, if at_load */
   mrpc_task_fn on_end;
   void *ud;         /* of on_end */
   const void *args; /* that the bottom function pushes; call.c */
@@ -139,6 +142,8 @@ void mrpc_task_raise(mrpc_task *task, int code, const char *message);
 void mrpc_task_cancel(mrpc_task *task);
 /* Does what this task makes die with its file? */
 bool mrpc_task_is_at_load(const mrpc_task *task);
+/* The new task helps with the call of the one that spawned it. */
+void mrpc_task_help(mrpc_task *task, mrpc_task *by);
 /* Makes a new task die with its owner. MRPC_ESTATE when that has gone. */
 int mrpc_task_tie(mrpc_task *task);
 /* Ends a task that doesn't run, at once: its to-be-closed variables run,

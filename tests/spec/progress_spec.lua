@@ -20,8 +20,35 @@ local WORK = [[
     return e
   end
   function M.outside(params)
-    return rpc.spawn(function() return rpc.progress(1) end):wait()
+    return rpc.await(function(resume)
+      rpc.after(0, function() resume(rpc.progress(1)) end)
+    end)
   end
+  -- Helpers that begin at once, later, and in each other.
+  function M.gather(params)
+    local tasks = {}
+    for i = 1, 3 do
+      tasks[i] = rpc.spawn(function()
+        if i > 1 then rpc.sleep(0.001 * i) end
+        if i < 3 then return rpc.progress(i) end
+        return rpc.spawn(function() rpc.sleep(0.001) return rpc.progress(i) end):wait()
+      end)
+    end
+    local sent = {}
+    for i, task in ipairs(tasks) do sent[i] = task:wait() end
+    return sent
+  end
+  local late
+  function M.leave(params)
+    late = rpc.spawn(function()
+      local goes_on = rpc.progress("on")
+      rpc.sleep(0.01)
+      return { goes_on, rpc.progress("late") }
+    end)
+    rpc.sleep(0.001)
+    return true
+  end
+  function M.left() return late:wait() end
   function M.headers(params) rpc.sleep(0.001) return rpc.peer().headers end
   return M]]
 
@@ -63,6 +90,18 @@ for _, transport in ipairs(support.transports.list) do
         assert.same({ false, false }, there:result("work", "{}"))
         assert.is_false(there:result("number", "{}"))
         assert.is_false(there:result("outside", '{"workDoneToken":1}'))
+      end)
+
+      it("is told by tasks that the call has spawned, until it is answered", function()
+        there.session:send(client.request("gather", '{"workDoneToken":"t1"}', 1))
+        for i = 1, 3 do
+          assert.same({ token = "t1", value = i }, hear(there.session).params)
+        end
+        assert.same({ true, true, true }, hear(there.session).result)
+        there.session:send(client.request("leave", '{"workDoneToken":"t2"}', 2))
+        assert.same({ token = "t2", value = "on" }, hear(there.session).params)
+        assert.is_true(hear(there.session).result)
+        assert.same({ true, false }, there:result("left", "[]"))
       end)
 
       it("names what can't be written", function()
