@@ -26,8 +26,8 @@ function node.eth_getBalance(address, _)
 end
 
 function node.eth_call(call, _)
-  if not call or call.to:lower() ~= token.address then return "0x" end
-  return token.run(call.data or call.input)
+  if not call or not call.to or call.to:lower() ~= token.address then return "0x" end
+  return token.run(call.data or call.input or "0x")
 end
 
 -- As test nodes have it: a block now, not when its time comes.

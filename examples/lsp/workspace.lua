@@ -26,7 +26,7 @@ session.method("workspace/symbol", function(params, self)
   rpc.progress { kind = "begin", title = "searching", cancellable = true }
   files.each(files.path(self.root), function(path)
     symbols(path, params.query:lower(), found)
-    rpc.progress { kind = "report", message = path }
+    rpc.progress { kind = "report", message = utf8.len(path) and path or files.uri(path) }
   end)
   rpc.progress { kind = "end", message = #found .. " found" }
   return found

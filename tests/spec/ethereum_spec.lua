@@ -47,6 +47,8 @@ describe("the chain", function()
     local failure = node:failure("eth_call", call:format("0xdeadbeef"))
     assert.equal(3, failure.code)
     assert.matches("^0x08c379a0", failure.data)
+    assert.equal("0x", node:result("eth_call", '[{"data":"0x6001"},"latest"]'))
+    assert.equal(3, node:failure("eth_call", ('[{"to":"%s"},"latest"]'):format(TOKEN)).code)
   end)
 
   it("tells each subscriber of each block", function()
@@ -75,6 +77,26 @@ describe("the chain", function()
     other.session.connection:reset()
     node:result("evm_mine")
     assert.same({ "0x1", "0x1" }, told(wallet))
+  end)
+
+  it("forgets subscriptions that nobody listens to", function()
+    local tree = { ["ids.lua"] = [[return function()
+      local ids = rpc.array {}
+      for id in pairs(rpc.state "ids") do ids[#ids + 1] = id end
+      return ids
+    end]] }
+    for _, name in ipairs { "init", "subscribe", "_lib/chain", "_lib/heads", "_lib/token" } do
+      tree[name .. ".lua"] = support.files.read("examples/ethereum/" .. name .. ".lua")
+    end
+    local one = client.open(support.serve(tree, { listen = { "tcp://127.0.0.1:0" },
+      env = { BLOCK_SECONDS = "3600" } }).urls[1])
+    for i = 1, 5 do
+      local id = one:result("eth_subscribe", '["newHeads"]')
+      if i < 5 then one:result("eth_unsubscribe", ('["%s"]'):format(id)) end
+    end
+    one:notify("evm_mine")
+    assert.same({ "0x5", "0x1" }, told(one))
+    assert.same({ "0x5" }, one:result("ids"))
   end)
 
   it("refuses subscriptions where it can't tell of them", function()

@@ -162,6 +162,19 @@ describe("the language server", function()
     assert.same({}, cjson.decode(editor.session:next()).result)
   end)
 
+  it("searches what is a file, whatever its name", function()
+    local dir = files.temp { ["\xff.lua"] = "function odd() end" }
+    assert(os.execute("mkfifo " .. dir .. "/pipe.lua"))
+    initialize("file://" .. dir)
+    local found = editor:result("workspace/symbol", params { query = "" })
+    assert.equal("odd", found[1].name)
+    assert.matches("/%%FF%.lua$", found[1].location.uri)
+    editor.session:send(client.request("workspace/symbol",
+      params { query = "", workDoneToken = "t" }, 1))
+    editor.session:next()
+    assert.matches("/%%FF%.lua$", cjson.decode(editor.session:next()).params.value.message)
+  end)
+
   it("shuts down, then exits with 0", function()
     initialize()
     assert.equal(cjson.null, editor:result("shutdown"))

@@ -5,7 +5,7 @@
 -- block is encoded once for each topic, however many connections listen.
 local heads = {}
 
-local ids = rpc.state("ids") -- that were ever given
+local ids = rpc.state("ids") -- that somebody may listen to
 
 local function topic(id) return rpc.topic("newHeads " .. id) end
 
@@ -29,7 +29,8 @@ end
 
 function heads.publish(head)
   for id in pairs(ids) do
-    topic(id):publish("eth_subscription", { subscription = id, result = head })
+    local count = topic(id):publish("eth_subscription", { subscription = id, result = head })
+    if count == 0 then ids[id] = nil end
   end
 end
 

@@ -32,7 +32,7 @@ function files.each(dir, fn)
   for name, kind in function() return uv.fs_scandir_next(entries) end do
     local path = dir .. "/" .. name
     if kind == "directory" then files.each(path, fn)
-    elseif name:find("%.lua$") then fn(path) end
+    elseif kind ~= "fifo" and name:find("%.lua$") then fn(path) end
   end
 end
 
