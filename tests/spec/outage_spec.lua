@@ -88,6 +88,7 @@ describe("rpc.connect", function()
         self.client:failure("do", '["return c:call(\'add\', { 1, 2 })"]')
         self.client:failure("do", '["local sum = c:call(\'add\', { 1, 2 }) return sum"]')
       end
+      run(self, "rpc.spawn(function() c:call('add') end) rpc.sleep(0.4)")
       local lines = {}
       for line in self.err:gmatch("[^\n]+") do
         if line:find(" warn ") or line:find(" error ") or line:find("broken off") then
