@@ -180,6 +180,15 @@ static bool check_type(const request *r, mrpc_http_verdict *out) {
              head->content_type.at ? head->content_type : mrpc_text_of("none"));
 }
 
+/* RFC 9110 section 15.5.16 */
+static bool check_encoding(const request *r, mrpc_http_verdict *out) {
+  mrpc_text encoding = r->head->content_encoding;
+  if (encoding.len == 0 || MRPC_TEXT_IS(encoding, "identity")) return false;
+  decide(out, 415, "Content-Encoding must be identity");
+  out->fields = "Accept-Encoding: identity\r\n";
+  return got(out, encoding);
+}
+
 static bool check_length(const request *r, mrpc_http_verdict *out) {
   if (r->length <= r->rules->message_max) return false;
   break_off(out, 413, "the body is over the limit");
@@ -201,7 +210,8 @@ void mrpc_http_check(const mrpc_http_rules *rules, const mrpc_http_head *head,
   bool is_decided = check_target(&r, out) || check_host(&r, out) ||
                     check_origin(&r, out) || check_endpoint(&r, out) ||
                     check_draining(&r, out) || check_upgrade(&r, out) ||
-                    check_type(&r, out) || check_expect(&r, out);
+                    check_type(&r, out) || check_encoding(&r, out) ||
+                    check_expect(&r, out);
   /* A body that is too long, or that its sender holds back until it knows, is
    * not waited for. */
   if (!is_decided)

@@ -63,6 +63,9 @@ static mrpc_text *find_field(mrpc_http_head *out, mrpc_text name) {
       return MRPC_TEXT_IS(name, "Content-Type") ? &out->content_type : NULL;
     case 14:
       return MRPC_TEXT_IS(name, "Content-Length") ? &out->content_length : NULL;
+    case 16:
+      return MRPC_TEXT_IS(name, "Content-Encoding") ? &out->content_encoding
+                                                    : NULL;
     case 17:
       return MRPC_TEXT_IS(name, "Transfer-Encoding") ? &out->coding : NULL;
     default: return NULL;

@@ -18,6 +18,7 @@ typedef struct mrpc_http_head {
   mrpc_text origin;
   mrpc_text content_type;
   mrpc_text content_length;
+  mrpc_text content_encoding;
   mrpc_text coding; /* Transfer-Encoding */
   mrpc_text expect;
   bool wants_websocket; /* Upgrade names it */

@@ -91,6 +91,11 @@ static void test_requests(void) {
   IS("message \nout 200",
      SEND("POST /", "Content-Type: Application/JSON ; charset=utf-8\r\n"),
      "a parameter");
+#define PACKED(how) SEND("POST /", JSON "Content-Encoding: " how "\r\n")
+  IS("out 415 415", PACKED("gzip") PACKED("identity, br"),
+     "9110 15.5.16: a body that is packed");
+  IS("message \nout 200", PACKED("Identity"), "one that isn't");
+#undef PACKED
   REFUSED("417", SEND("POST /", JSON "Expect: x\r\n"), "9110 10.1.1: Expect");
 #define FORM "Content-Type: application/x-www-form-urlencoded\r\n"
   IS("out 415", SEND("POST /", FORM), "curl's type in production");
@@ -220,6 +225,12 @@ static void test_bytes(void) {
           "closing\n" +
               0,
           "what it got");
+  feed_is(&t, SEND("POST /", JSON "Content-Encoding: gzip\r\n"),
+          "out HTTP/1.1 415 Unsupported Media Type\r\n"
+          "Accept-Encoding: identity\r\n" TEXT
+          "Content-Length: 48\r\n\r\n"
+          "415 Content-Encoding must be identity, got gzip\n\nclosing\n",
+          "9110 12.5.3: Accept-Encoding");
   feed_is(&t, SEND("HEAD /healthz", ""),
           "out HTTP/1.1 200 OK\r\n" TEXT "Content-Length: 3\r\n\r\n\nclosing\n",
           "9110 9.3.2: HEAD");
