@@ -8,7 +8,9 @@
  * Lines end with CRLF; a bare LF is taken too, since hand-written clients
  * send it, and empty lines before a block are dropped. A Content-Length that
  * isn't a plain number, or two that differ, leave no way to find the next
- * message and are fatal; one that is merely over the limit is skipped. */
+ * message and are fatal; one that is merely over the limit is skipped. A
+ * Content-Type whose charset isn't UTF-8 is fatal, too: the protocol wants an
+ * error, and what such a body says can't be known. */
 #include "framing/stream.h"
 #include "framing/text.h"
 
@@ -45,6 +47,28 @@ static int read_length(mrpc_stream *s, mrpc_text value) {
   return MRPC_PARTIAL;
 }
 
+/* The value of a parameter, without its quotes. */
+static mrpc_text read_value(mrpc_text parameter, size_t name) {
+  bool has_value = name < parameter.len;
+  mrpc_text value = mrpc_text_trim(mrpc_text_skip(parameter, name + has_value));
+  bool is_quoted =
+      value.len >= 2 && *value.at == '"' && value.at[value.len - 1] == '"';
+  return is_quoted ? (mrpc_text){value.at + 1, value.len - 2} : value;
+}
+
+static int read_type(mrpc_stream *s, mrpc_text rest) {
+  while (rest.len) {
+    mrpc_text all = mrpc_text_until(rest, ';'), one = mrpc_text_trim(all);
+    mrpc_text name = mrpc_text_until(one, '=');
+    rest = mrpc_text_skip(rest, all.len + (all.len < rest.len));
+    if (!MRPC_TEXT_IS(mrpc_text_trim(name), "charset")) continue;
+    mrpc_text value = read_value(one, name.len);
+    if (!MRPC_TEXT_IS(value, "utf-8") && !MRPC_TEXT_IS(value, "utf8"))
+      return fail(s, "the charset in Content-Type isn't utf-8");
+  }
+  return MRPC_PARTIAL;
+}
+
 /* Most lines name the length as the protocol writes it. */
 static int read_field(mrpc_stream *s, mrpc_text line) {
   static const char usual[] = "Content-Length:";
@@ -57,9 +81,10 @@ static int read_field(mrpc_stream *s, mrpc_text line) {
   mrpc_text name = {line.at, (size_t)(colon - line.at)};
   if (!mrpc_text_is_token(name))
     return fail(s, "a header line has no proper name");
-  if (!MRPC_TEXT_IS(name, "Content-Length")) return MRPC_PARTIAL;
-  return read_length(
-      s, mrpc_text_trim((mrpc_text){colon + 1, line.len - name.len - 1}));
+  mrpc_text value = mrpc_text_trim(mrpc_text_skip(line, name.len + 1));
+  if (MRPC_TEXT_IS(name, "Content-Length")) return read_length(s, value);
+  return MRPC_TEXT_IS(name, "Content-Type") ? read_type(s, value)
+                                            : MRPC_PARTIAL;
 }
 
 static int end_body(mrpc_stream *s, const char *at, mrpc_message *msg) {

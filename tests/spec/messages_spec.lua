@@ -255,6 +255,8 @@ describe("a fault of the framing", function()
     for head, why in pairs {
       ["Content-Length: x\r\n\r\n"] = "Content-Length isn't a number",
       ["Content-Type: x\r\n\r\n"] = "a header block without Content-Length",
+      ["Content-Type: x; charset=utf-16\r\nContent-Length: 4\r\n\r\n{\0}\0"] =
+        "the charset in Content-Type isn't utf-8",
       ["{}\n"] = "a header line without a colon",
     } do
       local rest = conn.open(self.urls[1]):send(head):rest()

@@ -38,6 +38,10 @@ static void test_messages(const feed *t) {
           "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n"
           "Content-Length: 2\r\n\r\n{}",
           "message {}\n", "a Content-Type before");
+  feed_is(t,
+          "content-type: a/b ; x=y; CHARSET = \"UTF8\" ;\r\n"
+          "Content-Length: 2\r\n\r\n{}",
+          "message {}\n", "a charset in quotes, behind another parameter");
   feed_is(t, "Content-Length: 2\r\nX-Y: :\r\n\r\n{}", "message {}\n",
           "an unknown field behind");
   feed_is(t, "Content-Length: 2\n\n{}", "message {}\n", "bare LF");
@@ -84,6 +88,26 @@ static void test_lies(void) {
           "syntax: the input ended inside of a message\n", "half a block");
   feed_is(&t, "Cont", "syntax: the input ended inside of a message\n",
           "half a line");
+}
+
+static void test_charset(void) {
+  static const char *const others[] = {
+      "a/b; charset=utf-16",
+      "a/b;charset=\"latin1\"",
+      "a/b; charset=",
+      "a/b; charset",
+      "a/b; charset=\"",
+      "charset=utf-8; Charset=x",
+      "a/b; x=y; charset=utf-80",
+  };
+  feed t = {.make = make_wide};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    char bytes[128];
+    snprintf(bytes, sizeof bytes,
+             "Content-Length: 2\r\nContent-Type: %s\r\n\r\n{}", others[i]);
+    feed_is(&t, bytes, "syntax: the charset in Content-Type isn't utf-8\n",
+            others[i]);
+  }
 }
 
 static void test_limits(void) {
@@ -214,6 +238,7 @@ int main(void) {
   feed wide = {.make = make_wide};
   test_messages(&wide);
   test_lies();
+  test_charset();
   test_limits();
   test_auto();
   test_copies();
