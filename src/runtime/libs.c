@@ -27,10 +27,14 @@ static void preload(lua_State *L, const char *name, lua_CFunction open) {
   lua_pop(L, 1);
 }
 
+/* Puts `fn` there, or nothing where it is NULL. */
 static void set_in(lua_State *L, const char *table, const char *name,
                    lua_CFunction fn) {
   lua_getglobal(L, table);
-  lua_pushcfunction(L, fn);
+  if (fn)
+    lua_pushcfunction(L, fn);
+  else
+    lua_pushnil(L);
   lua_setfield(L, -2, name);
   lua_pop(L, 1);
 }
@@ -54,6 +58,7 @@ int mrpc_libs_open(lua_State *L) {
   reserve_refs(L);
   luaL_openlibs(L);
   set_in(L, "os", "exit", os_exit);
+  set_in(L, "debug", "getregistry", NULL); /* the host keeps its own there */
   preload(L, "cjson", luaopen_cjson);
   preload(L, "cjson.safe", luaopen_cjson_safe);
   mrpc_protect_open(L);

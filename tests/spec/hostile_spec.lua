@@ -161,6 +161,13 @@ describe("a script that", function()
       if debug and debug.sethook then debug.sethook() end
       while true do if debug and debug.sethook then debug.sethook() end end
     end]])
+  survives("wipes the registry with the debug library", [[
+    return function()
+      if debug.getregistry then
+        for key in pairs(debug.getregistry()) do debug.getregistry()[key] = nil end
+      end
+      return 2
+    end]], 2)
   survives("nests pcall until the C stack ends", [[
     local function deep() return pcall(deep) end
     return function() deep() return 2 end]])
