@@ -71,15 +71,21 @@ bool cli_seconds(const char *text, double *out);
 /* log.c. */
 
 typedef struct log_sink {
-  FILE *file;
   bool json;
   bool color;
+  bool is_pipe;          /* somebody must read it */
+  bool is_socket;        /* the same */
+  bool is_torn;          /* of the last line only a part was taken */
+  unsigned long dropped; /* lines, since the last that was taken */
 } log_sink;
 
 /* A sink on stderr, in colour on a terminal. */
 void cli_log_init(log_sink *sink, bool json);
 /* An mrpc_log_fn; `sink` is a log_sink. */
 void cli_log(const mrpc_log_entry *entry, void *sink);
+/* Writes lines as they are, in the way of cli_log: where stderr is full they
+ * are dropped, and counted until there is room. */
+void cli_log_put(log_sink *sink, const char *text, size_t len);
 /* "error", "warn", "info" or "debug"; 0 for anything else. */
 int cli_log_level(const char *name);
 

@@ -5,9 +5,20 @@
  *   12:34:56.789 error call failed  method=math.divide error="math.lua:3: ..."
  *
  * or one JSON object a line. A line is put together first and leaves in one
- * write, so that it isn't torn by what others write to the same place. */
+ * write, so that it isn't torn by what others write to the same place.
+ *
+ * A pipe that nobody reads must not hold up the program. Others share it, so
+ * it can't be made non-blocking; instead it is asked before each write, and
+ * what it doesn't take is dropped and counted. It says yes when PIPE_BUF bytes
+ * have room, so a longer line leaves in pieces of that size. A socket can be
+ * told for a single write that it must not block. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,8 +30,12 @@ static const char *const colors[] = {"", "\033[31m", "\033[33m", "\033[32m",
 
 void cli_log_init(log_sink *sink, bool json) {
   const char *no_color = getenv("NO_COLOR");
-  sink->file = stderr;
-  sink->json = json;
+  struct stat st;
+  *sink = (log_sink){.json = json};
+  if (fstat(STDERR_FILENO, &st) == 0) {
+    sink->is_pipe = S_ISFIFO(st.st_mode);
+    sink->is_socket = S_ISSOCK(st.st_mode);
+  }
   sink->color = !json && isatty(2) && !(no_color && *no_color);
 }
 
@@ -200,16 +215,68 @@ static void put_time(bool json, char *out, size_t size) {
            json ? "Z" : "");
 }
 
-void cli_log(const mrpc_log_entry *entry, void *ud) {
-  const log_sink *sink = ud;
-  line l = {0};
+static void add_line(line *l, const log_sink *sink,
+                     const mrpc_log_entry *entry) {
   char time[48];
   put_time(sink->json, time, sizeof time);
   if (sink->json)
-    add_json(&l, entry, time);
+    add_json(l, entry, time);
   else
-    add_text(&l, sink, entry, time);
-  adds(&l, "\n");
-  if (l.data) fwrite(l.data, 1, l.len, sink->file);
+    add_text(l, sink, entry, time);
+  adds(l, "\n");
+}
+
+/* Writing. */
+
+/* Writes what is taken at once; 0 or less: nothing is. */
+static ssize_t write_some(const log_sink *sink, const char *at, size_t len) {
+  struct pollfd stream = {.fd = STDERR_FILENO, .events = POLLOUT};
+  if (sink->is_socket) return send(STDERR_FILENO, at, len, MSG_DONTWAIT);
+  if (!sink->is_pipe) return write(STDERR_FILENO, at, len);
+  if (poll(&stream, 1, 0) <= 0) return 0;
+  return write(STDERR_FILENO, at, len < PIPE_BUF ? len : PIPE_BUF);
+}
+
+static bool put(log_sink *sink, const char *at, size_t len) {
+  size_t left = len;
+  while (left) {
+    ssize_t done = write_some(sink, at + (len - left), left);
+    if (done > 0)
+      left -= (size_t)done;
+    else if (done == 0 || errno != EINTR)
+      break;
+  }
+  if (left < len) sink->is_torn = left > 0;
+  return left == 0;
+}
+
+/* Says how many lines were dropped, below what was written of one. */
+static bool tell_dropped(log_sink *sink) {
+  char count[24];
+  const char *pairs[] = {"count", count};
+  mrpc_log_entry entry = {.level = MRPC_LOG_WARN,
+                          .text = "log lines dropped",
+                          .pairs = pairs,
+                          .count = 1};
+  line l = {0};
+  snprintf(count, sizeof count, "%lu", sink->dropped);
+  if (sink->is_torn) adds(&l, "\n");
+  add_line(&l, sink, &entry);
+  bool is_told = put(sink, l.data, l.len);
+  free(l.data);
+  if (is_told) sink->dropped = 0;
+  return is_told;
+}
+
+void cli_log_put(log_sink *sink, const char *text, size_t len) {
+  bool goes_on = !sink->dropped || tell_dropped(sink);
+  if (!goes_on || !put(sink, text, len)) sink->dropped++;
+}
+
+void cli_log(const mrpc_log_entry *entry, void *ud) {
+  log_sink *sink = ud;
+  line l = {0};
+  add_line(&l, sink, entry);
+  cli_log_put(sink, l.data, l.len);
   free(l.data);
 }

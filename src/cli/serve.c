@@ -159,14 +159,14 @@ static void end_signals(void) {
 
 /* The host. */
 
-static void announce(const server *s, const char *url) {
+static void announce(server *s, const char *url) {
   char text[600];
-  snprintf(text, sizeof text, "listening on %s", url);
+  snprintf(text, sizeof text, "listening on %s%s", url,
+           s->sink.json ? "" : "\n");
   if (s->sink.json)
-    cli_log(&(mrpc_log_entry){.level = MRPC_LOG_INFO, .text = text},
-            (void *)(uintptr_t)&s->sink);
+    cli_log(&(mrpc_log_entry){.level = MRPC_LOG_INFO, .text = text}, &s->sink);
   else
-    fprintf(stderr, "%s\n", text);
+    cli_log_put(&s->sink, text, strlen(text));
 }
 
 static void on_ready(mrpc_host *host, void *ud) {

@@ -13,7 +13,8 @@ local support = {
 -- Serves a directory with these files (or the directory named), without
 -- watching it. `config`: the text of a config file, without its `return`.
 ---@param tree table<string, string>|string
----@param options table? listen, args, stdin, env, under: as in program.serve; dev, watch, config
+---@param options table? listen, args, stdin, env, under, log: as in program.serve;
+--- dev, watch, config
 ---@return Program
 function support.serve(tree, options)
   options = options or {}
@@ -29,7 +30,7 @@ function support.serve(tree, options)
   table.move(options.args or {}, 1, #(options.args or {}), #args + 1, args)
   local self = support.program.serve(dir, {
     listen = options.listen, args = args, stdin = options.stdin, env = options.env,
-    under = options.under,
+    under = options.under, log = options.log,
   })
   self.dir = dir
   return self

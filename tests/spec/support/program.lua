@@ -45,27 +45,40 @@ local function collect(self, pipe, field)
   end)
 end
 
+-- A pipe for its stderr as shells make it; what luv makes is a socket.
+local function open_pipe()
+  local ends = assert(uv.pipe({ nonblock = true }, {}))
+  local reader = uv.new_pipe(false)
+  assert(reader:open(ends.read))
+  return reader, ends.write
+end
+
 -- Starts it with the arguments given.
 ---@param args string[]
----@param options {stdin: boolean?, stdout: boolean?, env: table?, cwd: string?, path: string?}?
+---@param options {stdin: boolean?, stdout: boolean?, env: table?, cwd: string?, path: string?,
+--- log: string?}?
 --- stdin: opens a pipe to it (`stdin` of the result); stdout: false leaves its
---- stdout to somebody else; path: another program
+--- stdout to somebody else; path: another program; log: "pipe" for a stderr
+--- that is no socket
 ---@return Program
 function program.start(args, options)
   options = options or {}
   local stdin = options.stdin and uv.new_pipe(false) or nil
   local stdout, stderr = uv.new_pipe(false), uv.new_pipe(false)
+  local log = stderr
+  if options.log == "pipe" then stderr, log = open_pipe() end
   local self = setmetatable({ out = "", err = "", urls = {},
     stdin = stdin, stdout = stdout, stderr = stderr }, Program)
   local process, pid = uv.spawn(options.path or program.path, {
     args = args,
-    stdio = { stdin, stdout, stderr },
+    stdio = { stdin, stdout, log },
     env = environment(options.env or {}),
     cwd = options.cwd,
   }, function(code, signal)
     self.code, self.signal = code, signal
     self.process:close()
   end)
+  if log ~= stderr then uv.fs_close(log) end
   assert(process, pid)
   self.process, self.pid = process, pid
   started[#started + 1] = self
@@ -123,7 +136,7 @@ end
 -- command that becomes the program.
 ---@param dir string
 ---@param options {listen: string[]?, args: string[]?, stdin: boolean?, env: table?,
---- under: string[]?}?
+--- under: string[]?, log: string?}?
 ---@return Program
 function program.serve(dir, options)
   options = options or {}
@@ -137,6 +150,7 @@ function program.serve(dir, options)
   local under = options.under
   local self = program.start(under and put_under(under, args) or args, {
     stdin = options.stdin, stdout = not options.stdin, env = options.env, path = under and under[1],
+    log = options.log,
   })
   self:wait_listening(#listen)
   return self
@@ -177,6 +191,16 @@ function Program:wait_log(pattern, seconds, from)
     return ("a log line like %q in:\n%s"):format(pattern, self.err)
   end)
   return found, next_from
+end
+
+-- Reads no more of its stderr; the kernel's buffers fill up.
+function Program:ignore_log()
+  self.stderr:read_stop()
+end
+
+-- Goes on with it.
+function Program:read_log()
+  collect(self, self.stderr, "err")
 end
 
 ---@param signal string? "sigterm" by default
