@@ -109,16 +109,12 @@ static uint64_t count_calls(const mrpc_host *host) {
 }
 
 /* What hasn't ended by now is cut off. */
-static void cut_off(mrpc_host *host, const char *text) {
+void mrpc_host_deadline(mrpc_timer *timer) {
+  mrpc_host *host = mrpc_list_of(timer, mrpc_host, deadline);
   host->cut = count_calls(host);
-  tell_cut(host, text, host->cut);
+  tell_cut(host, "the drain has passed its deadline", host->cut);
   host->tells_drain = false;
   mrpc_host_stop(host);
-}
-
-void mrpc_host_deadline(mrpc_timer *timer) {
-  cut_off(mrpc_list_of(timer, mrpc_host, deadline),
-          "the drain has passed its deadline");
 }
 
 static void drain(mrpc_host *host, double seconds) {
