@@ -23,7 +23,9 @@ static bool is_json_start(char c) {
   return c == '{' || c == '[';
 }
 
-/* No method of a request that a browser sends begins so. */
+/* No method that a page may use unasked begins so (Fetch: GET, HEAD, POST, and
+ * OPTIONS before any other). Those that it may use at home, is_request_line
+ * knows. */
 static bool is_scalar_start(char c) {
   return c && strchr("\"-0123456789tfn", c);
 }
