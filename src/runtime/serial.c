@@ -2,7 +2,8 @@
  *
  * A queue exists while somebody is in it. The first task in it runs, the others
  * are parked where their functions would begin; who leaves wakes the next. A
- * peer that ends cancels its calls, and so empties its queues. */
+ * peer that ends cancels its calls, and so empties its queues, but for the
+ * notifications that HTTP has answered: those still have their turns. */
 #include "runtime/serial.h"
 
 #include <lauxlib.h>

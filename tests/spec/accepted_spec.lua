@@ -50,6 +50,24 @@ describe("a notification", function()
       self:wait_log(" done ")
     end)
 
+    it("in its place in a queue", function()
+      local self = support.serve({ ["init.lua"] = [[
+        rpc.serial()
+        return {
+          work = function(seconds)
+            rpc.sleep(seconds)
+            rpc.log.info("done " .. seconds)
+          end,
+        }
+      ]] }, { listen = { "http://127.0.0.1:0" } })
+      local connection = taken(self.urls[1], 0.3)
+      connection:send(wire.http.wrap(note(0.1)))
+      assert.equal(204, wire.http.read(connection).status)
+      connection:reset()
+      self:wait_log(" done 0.3")
+      self:wait_log(" done 0.1")
+    end)
+
     it("before the program ends", function()
       local self = serve("http://127.0.0.1:0")
       taken(self.urls[1], 0.3):reset()
