@@ -100,10 +100,7 @@ static const char coroutines[] =
     "end\n"
     "function M.too_deep()\n"
     "  local function down() return coroutine.wrap(down)() end\n"
-    "  down = down\n"
-    "  local function f() return coroutine.wrap(f)() end\n"
-    "  local g g = function() return coroutine.wrap(g)() end\n"
-    "  return g()\n"
+    "  return down()\n"
     "end\n"
     "return M\n";
 
