@@ -206,6 +206,10 @@ bool mrpc_peer_is_done(const mrpc_peer *peer) {
   return is_ended(peer) && mrpc_output_waiting(peer) == 0;
 }
 
+bool mrpc_peer_is_dropped(const mrpc_peer *peer) {
+  return peer->is_dropped;
+}
+
 void mrpc_peer_get_stats(const mrpc_peer *peer, mrpc_peer_stats *out) {
   *out = peer->stats;
   out->pending = peer->pending.count;

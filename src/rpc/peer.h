@@ -27,6 +27,8 @@ uint64_t mrpc_peer_id(const mrpc_peer *peer); /* unique in its dispatch */
 mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer);
 /* As mrpc_peer_drop, and what that lets go on is cancelled too. */
 void mrpc_peer_abandon(mrpc_peer *peer);
+/* Is the connection dead, by whoever's word? */
+bool mrpc_peer_is_dropped(const mrpc_peer *peer);
 /* Writes why the conversation can't go on, as far as its framing knows; "" when
  * it doesn't. MRPC_REASON_SIZE bytes are enough. */
 void mrpc_peer_reason(const mrpc_peer *peer, char *text, size_t size);

@@ -107,13 +107,24 @@ void mrpc_conn_end(mrpc_conn *s) {
   mrpc_conn_settle(s);
 }
 
-/* The other side is dead. What goes on all the same (a notification that HTTP
- * has answered) keeps the stream, which is one of the connections so long. */
+/* The other side learns of the end, though the stream stays open. */
+static void hang_up(const mrpc_conn *s) {
+  uv_os_fd_t fd;
+  if (s->out && uv_fileno((const uv_handle_t *)s->out, &fd) == 0)
+    shutdown(fd, SHUT_RDWR);
+}
+
+/* The other side is dead, or the peer has given it up. What goes on all the
+ * same (a notification that HTTP has answered) keeps the stream, which is one
+ * of the connections so long. */
 static void lose(mrpc_conn *s) {
   s->broken = s->lost = true;
   set_reading(s, false);
   mrpc_peer_drop(s->peer);
-  if (mrpc_peer_is_done(s->peer)) mrpc_conn_close(s);
+  if (mrpc_peer_is_done(s->peer))
+    mrpc_conn_close(s);
+  else
+    hang_up(s);
 }
 
 /* Nothing more can be sent. */
@@ -334,6 +345,8 @@ void mrpc_conn_settle(mrpc_conn *s) {
   }
   if (mrpc_peer_is_done(s->peer))
     finish(s);
+  else if (mrpc_peer_is_dropped(s->peer))
+    lose(s);
   else
     set_reading(s, !s->eof && !s->failed && mrpc_peer_wants_read(s->peer));
 }

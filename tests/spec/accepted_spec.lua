@@ -43,6 +43,15 @@ describe("a notification", function()
       self:wait_log(" done ")
     end)
 
+    it("when it has ended its sending, and hears then that it is over", function()
+      local self = serve("http://127.0.0.1:0", "{ limits = { half_closed = 0.1 } }")
+      local connection = taken(self.urls[1], 5)
+      connection:finish()
+      connection:wait(function() return connection.eof end, 3, "the end")
+      assert.is_nil(self.err:find(" done ", 1, true))
+      assert.is_nil(self.err:find("given up", 1, true))
+    end)
+
     -- A hang-up that nobody reads is seen at a look, every half second.
     it("when a Unix socket is hung up", function()
       local self = serve("http+unix:" .. support.files.temp() .. "/s")
