@@ -193,6 +193,17 @@ static int read_number(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
   return rc;
 }
 
+static int read_status(mrpc_reading *r, uint32_t node, const mrpc_setting *k,
+                       void *to) {
+  const mrpc_setting range = {.name = k->name, .min = 200, .max = 204};
+  int status = 0;
+  if (read_number(r, node, &range, &status) ||
+      (status != 200 && status != 202 && status != 204))
+    return fail_type(r, k, "200, 202 or 204");
+  *(int *)to = status;
+  return MRPC_OK;
+}
+
 /* These blame the caller's message. Internal error says as little as any code
  * of the host's own, and other protocols' codes may be anywhere. */
 static bool is_blame(int code) {
@@ -219,7 +230,7 @@ static int read_value(mrpc_reading *r, uint32_t node, const mrpc_setting *k) {
     case MRPC_SETTING_FLAG:
     case MRPC_SETTING_NOT_FLAG: return read_flag(r, node, k, to);
     case MRPC_SETTING_COUNT: return read_count(r, node, k, to);
-    case MRPC_SETTING_NUMBER: return read_number(r, node, k, to);
+    case MRPC_SETTING_STATUS: return read_status(r, node, k, to);
     case MRPC_SETTING_CODE: return read_code(r, node, k, to);
     case MRPC_SETTING_SECONDS: return read_seconds(r, node, k, to);
     case MRPC_SETTING_STRING: return read_string(r, node, k, to);

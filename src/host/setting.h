@@ -12,7 +12,7 @@ typedef enum mrpc_setting_kind {
   MRPC_SETTING_FLAG,     /* true or false */
   MRPC_SETTING_NOT_FLAG, /* the same, stored the other way round */
   MRPC_SETTING_COUNT,    /* whole number in [min, max]; false: no limit */
-  MRPC_SETTING_NUMBER,   /* int in [min, max] */
+  MRPC_SETTING_STATUS,   /* int that HTTP answers a notification with */
   MRPC_SETTING_CODE,     /* int, not 0, not one that blames the caller */
   MRPC_SETTING_SECONDS,  /* positive; false: no limit */
   MRPC_SETTING_STRING,

@@ -196,8 +196,10 @@ static void test_faults(void) {
   refuses("return { listen = { 5 } }", MRPC_EINVAL, "list of strings");
   refuses("return { methods = {} }", MRPC_EINVAL, "must be a string");
   refuses("return { log = { level = 'loud' } }", MRPC_EINVAL, "\"debug\"");
+  refuses("return { http = { notification_status = 201 } }", MRPC_EINVAL,
+          "http.notification_status must be 200, 202 or 204");
   refuses("return { http = { notification_status = 404 } }", MRPC_EINVAL,
-          "from 200 to 299");
+          "200, 202 or 204");
   mrpc_host_config_init(&c);
   unlink(path);
   ok(mrpc_host_config_read(&c, path, error, sizeof error) == MRPC_ENOTFOUND,
