@@ -104,9 +104,10 @@ static const char hint[] =
     "the server tells its methods only with --dev, with admin = true in its "
     "config file, or to the owner of its Unix socket";
 
+/* It begins with a scheme; a directory that looks so is written ./a:b. */
 static bool is_url(const char *text) {
-  return strstr(text, "://") || !strncmp(text, "unix:", 5) ||
-         !strncmp(text, "http+unix:", 10);
+  size_t word = strcspn(text, ":/");
+  return word && text[word] == ':';
 }
 
 static int run(const command *self, int argc, char **argv) {

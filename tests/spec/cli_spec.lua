@@ -198,6 +198,18 @@ describe("moonrpc methods", function()
     end
   end)
 
+  it("takes every address that call takes", function()
+    local path = files.temp {} .. "/s"
+    program.start { "serve", METHODS, "--dev", "--listen", "http+unix:" .. path }:wait_listening(1)
+    local exec = ("exec:%s serve %s --dev --listen stdio:"):format(program.path, METHODS)
+    for _, url in ipairs { "http+unix:" .. path, "ws+unix:" .. path, exec } do
+      local code, out, err = run("methods", url)
+      assert.equal(0, code, err)
+      assert.matches("subtract", out)
+    end
+    assert.matches("a URL must begin with", select(3, run("methods", "localhost:4000")))
+  end)
+
   it("exits with 3 when nobody is there, with 2 when used wrongly", function()
     assert.equal(3, (run("methods", "tcp://127.0.0.1:1")))
     assert.equal(2, (run("methods")))
