@@ -498,7 +498,7 @@ uint32_t mrpc_runtime_slice(const mrpc_runtime *runtime);
  *   #include <stdio.h>
  *
  *   int main(void) {
- *     mrpc_env_config env_config = {0};
+ *     mrpc_env_config env_config = {0}; // .log tells of faults in methods
  *     mrpc_host_config config;
  *     mrpc_host *host;
  *     signal(SIGPIPE, SIG_IGN); // who goes away mustn't take us along
