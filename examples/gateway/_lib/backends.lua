@@ -1,7 +1,8 @@
 -- The servers behind this one, each on a transport of its own. `retry` lets us
--- start while one of them is down; calls to it wait for a second, then fail.
+-- start while one of them is down; calls to it wait for a second, then fail. By
+-- `backoff_max` it is tried within that second, however long it has been down.
 local function connect(name, url)
-  return rpc.connect(os.getenv(name) or url, { retry = true, timeout = 1 })
+  return rpc.connect(os.getenv(name) or url, { retry = true, timeout = 1, backoff_max = 0.5 })
 end
 
 return {
