@@ -533,7 +533,8 @@ typedef void (*mrpc_host_fn)(mrpc_host *host, void *ud);
 typedef struct mrpc_host_config {
   mrpc_env *env;             /* must outlive the host */
   struct uv_loop_s *loop;    /* NULL: one of its own */
-  const char *methods;       /* the directory; NULL: C methods only */
+  const char *methods;       /* the directory, which may come later and then
+                                is watched for; NULL: C methods only */
   const mrpc_source *source; /* instead of a directory */
   bool dev;                  /* tell callers why a method failed */
   bool no_watch;             /* reload only when asked to */

@@ -102,10 +102,11 @@ static void add_byte(line *l, unsigned char c) {
 
 /* What JSON wants, and what a terminal survives: no control character gets
  * through, nor do those of 0x80 to 0x9f. A script may log what it likes, but
- * not hold up the program by it: a long text is cut. */
+ * not hold up the program by it: a long text is cut. A last line's end is left
+ * out. */
 static void add_escaped(line *l, const char *text) {
   const unsigned char *s = (const unsigned char *)text, *start = s;
-  while (*s) {
+  while (*s && strcmp((const char *)s, "\n") != 0) {
     if (s - start >= TEXT_MAX) {
       adds(l, "...");
       return;

@@ -31,9 +31,32 @@ static int fail_type(mrpc_reading *r, const mrpc_setting *k, const char *want) {
 
 /* Unknown keys. */
 
+static const mrpc_setting *find(const mrpc_setting *section, const char *name) {
+  while (section && section->name && strcmp(section->name, name) != 0)
+    section++;
+  return section && section->name ? section : NULL;
+}
+
+/* The name may stand in another section, or beside them all. */
+static const mrpc_setting *find_elsewhere(const mrpc_reading *r,
+                                          const char *name,
+                                          const mrpc_setting **in) {
+  *in = NULL;
+  const mrpc_setting *found = find(r->keys, name);
+  for (const mrpc_setting *k = r->keys; k->name && !found; k++) {
+    *in = k;
+    found = find(k->section, name);
+  }
+  return found;
+}
+
 static int fail_unknown(mrpc_reading *r, const char *name,
                         const mrpc_setting *section) {
+  const mrpc_setting *in;
   const char *nearest = NULL;
+  if (find_elsewhere(r, name, &in))
+    return fail(r, "there is no key \"%s%s\"; the nearest is \"%s%s%s\"",
+                r->section, name, in ? in->name : "", in ? "." : "", name);
   for (const mrpc_setting *k = section; k->name; k++)
     nearest = mrpc_nearer(name, nearest, k->name);
   if (!nearest) return fail(r, "there is no key \"%s%s\"", r->section, name);
@@ -278,5 +301,6 @@ static int read_section(mrpc_reading *r, uint32_t node,
 int mrpc_setting_read(mrpc_reading *r, uint32_t node,
                       const mrpc_setting *keys) {
   r->section[0] = '\0';
+  r->keys = keys;
   return read_section(r, node, keys, "");
 }

@@ -41,7 +41,8 @@ typedef struct mrpc_setting {
 
 /* One reading. */
 typedef struct mrpc_reading {
-  void *target; /* the struct */
+  void *target;             /* the struct */
+  const mrpc_setting *keys; /* all that there are */
   const char *path;
   mrpc_arena *arena; /* of the strings; they live on in it */
   mrpc_doc doc;

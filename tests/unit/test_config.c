@@ -167,6 +167,12 @@ static void test_faults(void) {
   refuses("return { limts = {} }", MRPC_EINVAL, "nearest is \"limits\"");
   refuses("return { limits = { mesage = 1 } }", MRPC_EINVAL,
           "\"limits.mesage\"; the nearest is \"limits.message\"");
+  refuses("return { limits = { drain = 1 } }", MRPC_EINVAL,
+          "\"limits.drain\"; the nearest is \"drain\"");
+  refuses("return { limits = { ping = 1 } }", MRPC_EINVAL,
+          "\"limits.ping\"; the nearest is \"websocket.ping\"");
+  refuses("return { memory = 1 }", MRPC_EINVAL,
+          "\"memory\"; the nearest is \"limits.memory\"");
   refuses("return { limits = 1 }", MRPC_EINVAL, "limits must be a table");
   refuses("return { limits = false }", MRPC_EINVAL, "limits must be a table");
   refuses("return { websocket = true }", MRPC_EINVAL,
