@@ -152,6 +152,9 @@ static int make_parts(mrpc_host *host, const mrpc_host_config *config) {
   if (!rc) rc = mrpc_loop_new(host->env, config->loop, &host->loop);
   if (rc) return rc;
   host->loop->max_streams = count_streams(&host->config.limits);
+  bool is_ours = host->loop->max_streams == host->config.limits.connections;
+  host->loop->max_name =
+      is_ours ? "limits.connections" : "what ulimit -n leaves";
   rc = mrpc_bell_new(host->loop, on_bell, host, &host->bell);
   if (!rc) rc = mrpc_dispatch_new(host->env, &host->dispatch);
   if (!rc) mrpc_dispatch_set_codes(host->dispatch, &host->config.errors);

@@ -70,7 +70,12 @@ static int make_uv(own_loop *own) {
   own->made = mrpc_mem_new(&own->base.env->mem, sizeof *own->made);
   if (!own->made) return MRPC_ENOMEM;
   int status = uv_loop_init(own->made);
-  if (status) return status == UV_ENOMEM ? MRPC_ENOMEM : MRPC_EIO;
+  if (status == UV_ENOMEM) return MRPC_ENOMEM;
+  if (status) {
+    mrpc_log(own->base.env, MRPC_LOG_ERROR, "can't make an event loop", "error",
+             uv_strerror(status), NULL);
+    return MRPC_EIO;
+  }
   own->base.uv = own->made;
   own->base.owns_uv = true;
   return MRPC_OK;
@@ -82,6 +87,7 @@ int mrpc_loop_new(mrpc_env *env, struct uv_loop_s *uv, mrpc_loop **out) {
   own->base.env = env;
   own->base.uv = uv;
   own->base.max_streams = UINT32_MAX;
+  own->base.max_name = "limit";
   mrpc_list_init(&own->base.streams);
   mrpc_list_init(&own->base.woken);
   own->base.room = mrpc_mem_resize(&env->mem, NULL, 0, MRPC_ROOM);

@@ -27,12 +27,13 @@ typedef struct mrpc_loop {
   mrpc_link woken;       /* of those, the ones to settle at the turn's end */
   uint32_t stream_count; /* bound by max_streams */
   uint32_t max_streams;
-  uint32_t handles; /* libuv handles and requests of ours that are open */
-  char *room;       /* MRPC_ROOM bytes, valid within one read */
-  uint64_t work;    /* counts reads and deadlines: has a turn done anything? */
-  uint64_t until;   /* of a step, by uv_hrtime: reads wait beyond it; 0: none */
-  uint64_t first;   /* `work` when the step began: one read is always made */
-  char error[256];  /* why the latest thing failed, one phrase */
+  const char *max_name; /* what sets it, for the log */
+  uint32_t handles;     /* libuv handles and requests of ours that are open */
+  char *room;           /* MRPC_ROOM bytes, valid within one read */
+  uint64_t work;   /* counts reads and deadlines: has a turn done anything? */
+  uint64_t until;  /* of a step, by uv_hrtime: reads wait beyond it; 0: none */
+  uint64_t first;  /* `work` when the step began: one read is always made */
+  char error[256]; /* why the latest thing failed, one phrase */
 } mrpc_loop;
 
 /* `uv` is the embedder's loop, or NULL for one of its own. */
