@@ -42,15 +42,15 @@ MRPC_INLINE bool mrpc_buf_has_room(const mrpc_buf *buf, size_t more) {
 /* Room for `more` bytes behind the content, or NULL. Write there, then add
  * the count to len. */
 static inline char *mrpc_buf_reserve(mrpc_buf *buf, size_t more) {
-  if (mrpc_buf_has_room(buf, more)) return buf->data + buf->len;
+  if (MRPC_LIKELY(mrpc_buf_has_room(buf, more))) return buf->data + buf->len;
   return mrpc_buf_grow(buf, more);
 }
 
 /* Adds at least one byte. */
 MRPC_INLINE void mrpc_buf_put(mrpc_buf *buf, const char *bytes, size_t len) {
-  if (MRPC_UNLIKELY(!mrpc_buf_has_room(buf, len)) && !mrpc_buf_grow(buf, len))
-    return;
-  memcpy(buf->data + buf->len, bytes, len);
+  char *to = mrpc_buf_reserve(buf, len);
+  if (MRPC_UNLIKELY(!to)) return;
+  memcpy(to, bytes, len);
   buf->len += len;
 }
 
