@@ -73,6 +73,17 @@ MRPC_INLINE char *put_eight(char *out, uint32_t n) {
   return out + 8;
 }
 
+/* How many leading zeros eight digits of n, which isn't 0, have. The digits
+ * would tell, too, but only they can wait: where the text ends decides where
+ * all that follows is written. */
+MRPC_INLINE unsigned count_zeros(uint32_t n) {
+  static const uint32_t power[] = {1,      10,      100,      1000,     10000,
+                                   100000, 1000000, 10000000, 100000000};
+  unsigned bits = 32 - (unsigned)__builtin_clz(n);
+  unsigned log = bits * 1233 >> 12; /* of 10, or one more */
+  return 7 - log + (n < power[log]);
+}
+
 /* Without leading zeros; eight bytes may be stored in any case. */
 MRPC_INLINE char *put_first(char *out, uint32_t n) {
   if (n < 100) {
@@ -82,9 +93,8 @@ MRPC_INLINE char *put_first(char *out, uint32_t n) {
     *out = (char)('0' + n - tens * 10);
     return out + 1;
   }
-  uint64_t digits = eight_digits(n);
-  unsigned skip = (unsigned)__builtin_ctzll(digits) / 8;
-  mrpc_store8(out, (digits | MRPC_EACH('0')) >> 8 * skip);
+  unsigned skip = count_zeros(n);
+  mrpc_store8(out, (eight_digits(n) | MRPC_EACH('0')) >> 8 * skip);
   return out + 8 - skip;
 }
 
