@@ -1,38 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "json/repeat.h"
 
-#include "json/decimal.h"
 #include "json/parse.h"
+#include "json/scan.h"
 
 enum { BLOCK = 16, DIGITS = 18 /* that always fit an int64_t */ };
 
-/* The number that `len` digits at p make; the first of them are as few that
- * eights are left. False when others than digits stand there. */
-MRPC_INLINE bool read_digits(const char *p, size_t len, uint64_t *value) {
-  size_t few = len % 8;
-  uint64_t word = few ? mrpc_load_less(p, few) << (64 - 8 * few) : 0;
-  uint64_t zeros = few ? MRPC_EACH('0') >> 8 * few : MRPC_EACH('0');
-  bool good = mrpc_count_digits8(word | zeros) == 8;
-  *value = mrpc_digits8(word);
-  for (p += few, len -= few; len; p += 8, len -= 8) {
-    word = mrpc_load8(p);
-    good &= mrpc_count_digits8(word) == 8;
-    *value = *value * 100000000 + mrpc_digits8(word);
-  }
-  return good;
-}
-
 /* Reads a whole number that is as long as the one at `node` was. */
 MRPC_INLINE bool mend_number(mrpc_node *node, const char *text) {
-  const char *p = text + node->size;
-  size_t len = node->flags;
+  const char *p = text + node->size, *end = p + node->flags;
   bool negative = *p == '-';
-  uint64_t value;
+  uint64_t value = 0;
   p += negative;
-  len -= negative;
-  if (len == 0 || len > DIGITS || (*p == '0' && (negative || len > 1)))
-    return false;
-  if (!read_digits(p, len, &value)) return false;
+  if (p == end || end - p > DIGITS) return false;
+  if (*p == '0' && (negative || end - p > 1)) return false;
+  for (; p < end; p++) {
+    unsigned digit = (unsigned)(uint8_t)*p - '0';
+    if (digit > 9) return false;
+    value = value * 10 + digit;
+  }
   node->u.i = (int64_t)(negative ? 0 - value : value);
   return true;
 }
