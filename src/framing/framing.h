@@ -105,7 +105,7 @@ typedef struct mrpc_framing_vt {
    * will ask, before it was given anything. MRPC_ENOMEM. NULL: it has none. */
   int (*add_headers)(mrpc_framing *f, const char *lines, size_t len);
   /* Writes why the conversation can't go on, for people, with what the other
-   * side said of that; "" when nothing is known. NULL: f->error says it all. */
+   * side said of that; nothing when it said nothing. NULL: it can't say it. */
   void (*explain)(const mrpc_framing *f, char *text, size_t size);
 
   void (*free)(mrpc_framing *f);

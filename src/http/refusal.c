@@ -26,10 +26,7 @@ static const char *without_status(const char *said, int status) {
 void mrpc_refusal_explain(const mrpc_refusal *refusal, const char *error,
                           char *text, size_t size) {
   const char *said = without_status(refusal->said, refusal->status);
-  if (!error) error = "";
   if (refusal->status)
     snprintf(text, size, "%s, status %d%s%s", error, refusal->status,
              *said ? ": " : "", said);
-  else
-    snprintf(text, size, "%s", error);
 }

@@ -15,8 +15,8 @@ typedef struct mrpc_refusal {
  */
 void mrpc_refusal_keep(mrpc_refusal *refusal, int status, const char *body,
                        size_t len);
-/* "the server refused the request, status 403: not you", or `error`, which may
- * be NULL, alone. */
+/* Writes "the server refused the request, status 403: not you", of which
+ * `error` is the first part; nothing when nothing was refused. */
 void mrpc_refusal_explain(const mrpc_refusal *refusal, const char *error,
                           char *text, size_t size);
 

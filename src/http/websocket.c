@@ -146,10 +146,7 @@ static void explain(const mrpc_framing *f, char *text, size_t size) {
   const mrpc_websocket *w = (const mrpc_websocket *)f;
   char number[24] = "";
   const char *said = w->heard ? w->control + 2 : "";
-  if (!w->heard || (!*said && w->heard <= MRPC_WS_GOING_AWAY)) {
-    snprintf(text, size, "%s", f->error ? f->error : "");
-    return;
-  }
+  if (!w->heard || (!*said && w->heard <= MRPC_WS_GOING_AWAY)) return;
   if (w->heard != MRPC_WS_NORMAL)
     snprintf(number, sizeof number, " (code %d)", w->heard);
   snprintf(text, size, "the %s has closed the connection%s%s%s",

@@ -242,10 +242,9 @@ mrpc_framing *mrpc_peer_framing(const mrpc_peer *peer) {
 
 void mrpc_peer_reason(const mrpc_peer *peer, char *text, size_t size) {
   const mrpc_framing *f = peer->framing;
-  if (f->vt->explain)
-    f->vt->explain(f, text, size);
-  else
-    snprintf(text, size, "%s", f->error ? f->error : "");
+  *text = '\0';
+  if (f->vt->explain) f->vt->explain(f, text, size);
+  if (!*text && f->error) snprintf(text, size, "%s", f->error);
 }
 
 int mrpc_peer_warn_level(mrpc_peer *peer, mrpc_warning kind) {
