@@ -226,8 +226,8 @@ function rpc.connect(url, options)
   state.header = write_headers(state.options.headers, state.transport)
   local client = setmetatable({ data = {} }, meta)
   states[client] = state
-  state.client = setmetatable({ client }, { __mode = "v" })
-  local ref = setmetatable({ state }, { __mode = "v" })
+  state.client = link.weak(client)
+  local ref = link.weak(state)
   state.anchor = dial.own(function()
     if ref[1] then finish(ref[1], "the file that made the connection was replaced") end
   end)

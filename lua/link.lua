@@ -8,7 +8,7 @@ local STABLE = 5 -- seconds after which a connection's end isn't one more failur
 local M = {}
 
 -- A reference that holds nothing.
-local function weak(value)
+function M.weak(value)
   return setmetatable({ value }, { __mode = "v" })
 end
 
@@ -41,7 +41,7 @@ function M.open(state, on_end)
   end, state.header)
   if not raw then return nil, is_bad and why or without_address(why, state.url), is_bad end
   link.raw = raw
-  link.state = weak(state)
+  link.state = M.weak(state)
   if state.ended or link.ended then
     raw:close()
     return nil, M.reason(link)
@@ -134,7 +134,7 @@ end
 local function try(state)
   local ok, why = connect(state)
   if ok then
-    if state.is_down then rpc.spawn(end_outage, weak(state), state.link) end
+    if state.is_down then rpc.spawn(end_outage, M.weak(state), state.link) end
     M.tell_connected(state)
     return false
   end
@@ -163,7 +163,7 @@ end
 function maintain(state, at_once)
   if state.trying then return end
   state.trying = true
-  rpc.spawn(try_all, weak(state), at_once)
+  rpc.spawn(try_all, M.weak(state), at_once)
 end
 
 -- The link when it can be called; waits for it, or raises.

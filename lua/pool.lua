@@ -62,7 +62,7 @@ local function rest(state, link)
   state.idle[#state.idle + 1] = link
   if state.is_reaped then return end
   state.is_reaped = true
-  rpc.spawn(reap, setmetatable({ state }, { __mode = "v" }))
+  rpc.spawn(reap, link_of.weak(state))
 end
 
 -- A server may still be at work on a notification that it has taken, and would
@@ -156,7 +156,7 @@ function open_more(state)
     and state.waiting.count > state.opening do
     state.count = state.count + 1
     state.opening = state.opening + 1
-    rpc.spawn(open_one, setmetatable({ state }, { __mode = "v" }))
+    rpc.spawn(open_one, link_of.weak(state))
   end
 end
 
