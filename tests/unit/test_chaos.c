@@ -8,6 +8,7 @@
  * A private file answers its number plus those of what it requires; so does
  * the method of a public file. */
 #include "oom.h"
+#include "pick.h"
 #include "runtime/loader.h"
 #include "stage.h"
 
@@ -25,12 +26,6 @@ static model now;
 static int serving[PUBLIC]; /* what each method answers; -1: it isn't there */
 static char paths[FILES][24], texts[FILES][2][TEXT];
 static int which[FILES];
-static uint32_t state;
-
-static uint32_t pick(uint32_t below) {
-  state = state * 1664525U + 1013904223U;
-  return (state >> 8) % below;
-}
 
 static bool is_public(int i) {
   return i >= PRIVATE;
@@ -159,7 +154,7 @@ static void chaos(uint32_t seed, int rounds) {
   mrpc_env_config config = {.alloc = oom_alloc, .alloc_ud = &o};
   S = (stage){0};
   memset(&now, 0, sizeof now);
-  state = seed;
+  pick_state = seed;
   if (stage_open(&S, &config)) abort();
   for (int i = 0; i < PUBLIC; i++) serving[i] = -1;
   for (int i = 0; i < FILES; i++)

@@ -8,6 +8,7 @@
  *     test_races 17         one run
  *     test_races 0 10000    so many from the first on */
 #include "pair.h"
+#include "pick.h"
 
 enum { CALLS = 24, STEPS = 40 };
 #ifdef NDEBUG
@@ -82,12 +83,6 @@ typedef struct attempt {
 
 static attempt attempts[CALLS];
 static size_t attempt_count;
-static uint32_t state;
-
-static uint32_t pick(uint32_t below) {
-  state = state * 1664525U + 1013904223U;
-  return (state >> 8) % below;
-}
 
 static void start_call(script *from) {
   attempt *at = &attempts[attempt_count];
@@ -162,7 +157,7 @@ static bool is_settled(const mrpc_peer *peer) {
 /* 0, or what was wrong. */
 static const char *run(uint32_t number) {
   const char *wrong = NULL;
-  state = number * 2654435761U + 1;
+  pick_state = number * 2654435761U + 1;
   attempt_count = 0;
   a.quiet = b.quiet = true;
   if (pick(3) == 0) a.talk.limits.output = 200 + pick(400);

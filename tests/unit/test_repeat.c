@@ -5,6 +5,7 @@
  * what the parser alone makes. Which ones are mended, and which parsed. */
 #include "repeat.h"
 
+#include "pick.h"
 #include "tap.h"
 
 static mrpc_mem mem = {mrpc_mem_default, NULL};
@@ -47,17 +48,12 @@ static void test_each_byte(void) {
   repeat_clear(&r);
 }
 
-static unsigned next_random(unsigned *seed) {
-  *seed = *seed * 1664525u + 1013904223u;
-  return *seed >> 8;
-}
-
 /* Each text differs in some digits and letters from the one before. */
 static void test_rows(void) {
   repeat r;
-  unsigned seed = 1;
   size_t faults = 0, mended = 0;
   enum { ROUNDS = 20000 };
+  pick_state = 1;
   repeat_init(&r, &mem);
   for (size_t t = 0; t < TEXTS; t++) {
     char text[200];
@@ -66,12 +62,12 @@ static void test_rows(void) {
     for (int i = 0; i < ROUNDS; i++) {
       char undo[200];
       memcpy(undo, text, len);
-      for (unsigned n = next_random(&seed) % 4; n; n--) {
-        char *at = &text[next_random(&seed) % len];
+      for (uint32_t n = pick(4); n; n--) {
+        char *at = &text[pick((uint32_t)len)];
         if (*at >= '0' && *at <= '9')
-          *at = (char)('0' + next_random(&seed) % 10);
+          *at = (char)('0' + pick(10));
         else if (*at >= 'a' && *at <= 'z')
-          *at = (char)('a' + next_random(&seed) % 26);
+          *at = (char)('a' + pick(26));
       }
       faults += repeat_check(&r, text, len, DEPTH) != NULL;
       if (r.alone.error) memcpy(text, undo, len);

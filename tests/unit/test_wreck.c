@@ -5,6 +5,7 @@
  * twice and for others, stop to read, drop dead and come again, while the
  * code is reloaded. Whatever has begun must have ended in the end. */
 #include "oom.h"
+#include "pick.h"
 #include "stage.h"
 
 enum { PEERS = 6, ASKED = 8, ROUNDS = 40000 };
@@ -96,7 +97,6 @@ typedef struct side {
 
 static stage S;
 static side sides[PEERS];
-static uint32_t state;
 static unsigned long told; /* bytes that came out */
 
 /* Ends of calls that must have been seen, and how often they were. */
@@ -106,11 +106,6 @@ static const char *const ends[] = {
     "\"code\":-32601", "\"method\":\"news\""};
 enum { ENDS = sizeof ends / sizeof *ends };
 static unsigned seen[ENDS];
-
-static uint32_t pick(uint32_t below) {
-  state = state * 1664525U + 1013904223U;
-  return (state >> 8) % below;
-}
 
 static void open_side(side *one) {
   static const mrpc_limits limits = {
@@ -269,7 +264,7 @@ static void test_wrecks(uint32_t seed) {
   oom o = {0};
   mrpc_env_config config = {.alloc = oom_alloc, .alloc_ud = &o};
   S = (stage){0};
-  state = seed;
+  pick_state = seed;
   told = 0;
   memset(seen, 0, sizeof seen);
   if (stage_open(&S, &config)) abort();
